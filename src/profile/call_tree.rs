@@ -90,10 +90,10 @@ pub struct SizeLimit {
 }
 
 impl SizeLimit {
-    /// Creates a size of zero with the limit `most`.
-    pub fn new(most: Size) -> Self {
+    /// Creates a size of zero with the limit `max`.
+    pub fn new(max: Size) -> Self {
         let used = Size::default();
-        Self { used, max: most }
+        Self { used, max }
     }
 
     fn call(&mut self) -> Result<(), LimitExceeded> {
@@ -239,20 +239,20 @@ impl CallTree {
             let texts = |frame: &Frame| [&frame.name, &frame.file, &frame.binary].map(|range| part(text, range));
             frame.map(|frame| (texts(frame), frame.line))
         };
-        let wanted = ([name, file, binary], line);
-        let found = self.known.entry(
-            hasher.hash_one(Some(wanted)),
-            |index| parts(*index) == Some(wanted),
+        let key = ([name, file, binary], line);
+        let entry = self.known.entry(
+            hasher.hash_one(Some(key)),
+            |index| parts(*index) == Some(key),
             |index| hasher.hash_one(parts(*index)),
         );
-        let place = match found {
+        let vacant = match entry {
             Entry::Occupied(known) => return Ok(FrameId(*known.get())),
-            Entry::Vacant(place) => place,
+            Entry::Vacant(vacant) => vacant,
         };
         self.room.text(length)?;
         check(frames.len() + 1, MAX_NAMES, "names")?;
         let index = frames.len() as u32;
-        place.insert(index);
+        vacant.insert(index);
         let [name, file, binary] = [name, file, binary].map(|part| {
             let start = self.text.len() as u32;
             self.text.push_str(part);
@@ -438,8 +438,8 @@ mod tests {
             stacks: 1,
             frames: 2,
         };
-        let fill = |most: Size, leaf: &str, values: [i64; 2]| {
-            let mut tree = CallTree::new(SizeLimit::new(most));
+        let fill = |max: Size, leaf: &str, values: [i64; 2]| {
+            let mut tree = CallTree::new(SizeLimit::new(max));
             let main = tree.call(tree.root(), "main")?;
             let leaf = tree.call(main, leaf)?;
             tree.add(main, values[0])?;
@@ -448,13 +448,13 @@ mod tests {
         };
         assert_eq!(fill(one, "ab", [0, 1]), Ok(true));
         assert_eq!(fill(one, "ab", [0, 0]), Ok(false));
-        for (most, leaf, values, what) in [
+        for (max, leaf, values, what) in [
             (Size { calls: 1, ..one }, "ab", [0, 1], "calls"),
             (one, "abc", [0, 1], "bytes of names"),
             (one, "ab", [1, 1], "stacks"),
             (Size { frames: 1, ..one }, "ab", [0, 1], "frames in its stacks"),
         ] {
-            assert_eq!(fill(most, leaf, values).unwrap_err().what, what);
+            assert_eq!(fill(max, leaf, values).unwrap_err().what, what);
         }
         assert_eq!(
             fill(Size { calls: 1, ..one }, "ab", [0, 1]).unwrap_err().to_string(),

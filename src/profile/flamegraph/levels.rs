@@ -242,10 +242,10 @@ mod tests {
 
     #[test]
     fn values_of_any_size_and_sign_have_places() {
-        let (least, most) = (i64::MIN + 2, i64::MAX);
-        let stacks = [("a", least), ("a;k", 1), ("b", most), ("c", most), ("d;k", 1)];
+        let (min, max) = (i64::MIN + 2, i64::MAX);
+        let stacks = [("a", min), ("a;k", 1), ("b", max), ("c", max), ("d;k", 1)];
         let graph = tree(&stacks).to_flamegraph(0);
-        assert_eq!(graph.levels[2], [least, 1, 1, 5, most, 1, 1, 5]);
+        assert_eq!(graph.levels[2], [min, 1, 1, 5, max, 1, 1, 5]);
         let nothing = tree(&[]);
         let graph = crate::flamegraph::diff(&tree(&stacks), &nothing, 0);
         assert_eq!(graph.levels.len(), 3);

@@ -121,10 +121,10 @@ impl Paths {
     /// Returns the flame graph of values at nodes, with about `max_nodes` nodes (0: all).
     pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
         let kept = self.shown_nodes(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
-        let touched = &kept.nonzero;
+        let nonzero = &kept.nonzero;
         let mut names = ShownNames::new(self);
         let mut graph = FlameGraph {
-            total: touched.totals[0][0],
+            total: nonzero.totals[0][0],
             ..FlameGraph::default()
         };
         let mut level: Vec<(LevelEntry<1>, i64)> = vec![(LevelEntry::Node(0), 0)];
@@ -137,15 +137,15 @@ impl Paths {
                     LevelEntry::Other([total]) => (total, total, names.other()),
                     LevelEntry::Node(at) => {
                         let at = at as usize;
-                        let mut x = x.saturating_add(touched.own[at][0]);
+                        let mut x = x.saturating_add(nonzero.own[at][0]);
                         for child in kept.children(at) {
                             next.push((LevelEntry::Node(*child), x));
-                            x = x.saturating_add(touched.totals[*child as usize][0]);
+                            x = x.saturating_add(nonzero.totals[*child as usize][0]);
                         }
                         if kept.other[at] != [0] {
                             next.push((LevelEntry::Other(kept.other[at]), x));
                         }
-                        (touched.totals[at][0], touched.own[at][0], names.of(touched.nodes[at]))
+                        (nonzero.totals[at][0], nonzero.own[at][0], names.of(nonzero.nodes[at]))
                     }
                 };
                 groups.extend([x - end, total, own, name]);
@@ -168,8 +168,8 @@ impl Paths {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
         let kept = self.shown_nodes(left.chain(right), max_nodes);
-        let touched = &kept.nonzero;
-        let [left_ticks, right_ticks] = touched.totals[0];
+        let nonzero = &kept.nonzero;
+        let [left_ticks, right_ticks] = nonzero.totals[0];
         let mut names = ShownNames::new(self);
         let mut graph = DiffGraph {
             left_ticks,
@@ -187,15 +187,15 @@ impl Paths {
                     LevelEntry::Other(total) => (total, total, names.other()),
                     LevelEntry::Node(at) => {
                         let at = at as usize;
-                        let mut x = add(x, touched.own[at]);
+                        let mut x = add(x, nonzero.own[at]);
                         for child in kept.children(at) {
                             next.push((LevelEntry::Node(*child), x));
-                            x = add(x, touched.totals[*child as usize]);
+                            x = add(x, nonzero.totals[*child as usize]);
                         }
                         if kept.other[at] != [0; 2] {
                             next.push((LevelEntry::Other(kept.other[at]), x));
                         }
-                        (touched.totals[at], touched.own[at], names.of(touched.nodes[at]))
+                        (nonzero.totals[at], nonzero.own[at], names.of(nonzero.nodes[at]))
                     }
                 };
                 for side in 0..2 {
@@ -219,13 +219,13 @@ impl Paths {
         values: impl Iterator<Item = (u32, [i64; SIDES])>,
         max_nodes: usize,
     ) -> ShownNodes<SIDES> {
-        let touched = self.nonzero_nodes(values);
+        let nonzero = self.nonzero_nodes(values);
         let size = |totals: &[i64; SIDES]| totals.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
-        let smallest = smallest_kept(touched.totals.iter().skip(1).map(size), max_nodes);
-        let mut other = vec![[0i64; SIDES]; touched.nodes.len()];
-        let mut ends = vec![0u32; touched.nodes.len()];
-        for (at, totals) in touched.totals.iter().enumerate().skip(1) {
-            let parent = touched.parents[at] as usize;
+        let smallest = smallest_kept(nonzero.totals.iter().skip(1).map(size), max_nodes);
+        let mut other = vec![[0i64; SIDES]; nonzero.nodes.len()];
+        let mut ends = vec![0u32; nonzero.nodes.len()];
+        for (at, totals) in nonzero.totals.iter().enumerate().skip(1) {
+            let parent = nonzero.parents[at] as usize;
             if size(totals) < smallest {
                 other[parent] = add(other[parent], *totals);
             } else {
@@ -238,9 +238,9 @@ impl Paths {
         }
         // `ends` contains the starts here. They become the ends while the children are filled in.
         let mut children = vec![0u32; sum as usize];
-        for (at, totals) in touched.totals.iter().enumerate().skip(1) {
+        for (at, totals) in nonzero.totals.iter().enumerate().skip(1) {
             if size(totals) >= smallest {
-                let end = &mut ends[touched.parents[at] as usize];
+                let end = &mut ends[nonzero.parents[at] as usize];
                 children[*end as usize] = at as u32;
                 *end += 1;
             }
@@ -248,11 +248,11 @@ impl Paths {
         let mut start = 0;
         for end in &ends {
             let siblings = &mut children[start..*end as usize];
-            siblings.sort_unstable_by_key(|at| self.name_of(touched.nodes[*at as usize]));
+            siblings.sort_unstable_by_key(|at| self.name_of(nonzero.nodes[*at as usize]));
             start = *end as usize;
         }
         ShownNodes {
-            nonzero: touched,
+            nonzero,
             children,
             ends,
             other,

@@ -119,8 +119,8 @@ pub(super) fn read(
         let mut fields = FIELDS;
         fields[FIELDS.len() - 1] = amount;
         let fields: &[&str] = if *event == Event::Setting { &SETTING } else { &fields };
-        if let Some(pick) = types.select(id, fields) {
-            known.insert(id, (*event, pick));
+        if let Some(selection) = types.select(id, fields) {
+            known.insert(id, (*event, selection));
         }
     }
     let mut lookup = Lookup::new(file, chunk, types, constants);
@@ -135,11 +135,11 @@ pub(super) fn read(
         let mut event = next.part(size)?.at(reader.position());
         reader = next;
         let id = event.number()?;
-        let Some((kind, pick)) = known.get(&id) else {
+        let Some((kind, selection)) = known.get(&id) else {
             continue;
         };
         let mut numbers = [0; FIELDS.len()];
-        types.read(&mut event, pick, passing, &mut numbers)?;
+        types.read(&mut event, selection, passing, &mut numbers)?;
         if *kind == Event::Setting {
             setting(&here, numbers, execution, &lookup, settings, passing)?;
             continue;

@@ -110,11 +110,11 @@ impl<'a> Lookup<'a> {
         for _ in 0..reader.number()? {
             let here = reader;
             let mut numbers = [0; 2];
-            let Some(pick) = &self.fields.frame else {
+            let Some(selection) = &self.fields.frame else {
                 return Ok(None);
             };
             passing.step().map_err(|kind| here.error(kind))?;
-            self.types.read(&mut reader, pick, passing, &mut numbers)?;
+            self.types.read(&mut reader, selection, passing, &mut numbers)?;
             let [method, line] = numbers;
             if let Some(function) = self.function(method, samples, kept, passing)? {
                 let line = u32::try_from(line).unwrap_or(0);

@@ -29,7 +29,7 @@ impl Settings {
     }
 
     /// Stores a setting if it is used.
-    pub(super) fn set(&mut self, of: SettingEvent, name: &str, value: &str) {
+    pub(super) fn set(&mut self, event: SettingEvent, name: &str, value: &str) {
         match name {
             "event" => value.clone_into(&mut self.event),
             // The setting of async-profiler in nanoseconds; 0 means its default.
@@ -38,7 +38,7 @@ impl Settings {
                 self.interval_nanos = nanos.or(self.interval_nanos);
             }
             // The setting of the Java Development Kit, such as `20 ms`.
-            "period" if of == SettingEvent::Execution => {
+            "period" if event == SettingEvent::Execution => {
                 let nanos = period(value).and_then(|period| i64::try_from(period.as_nanos()).ok());
                 self.interval_nanos = nanos.or(self.interval_nanos);
             }

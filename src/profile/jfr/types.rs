@@ -112,14 +112,14 @@ impl Types {
     /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last selected
     /// field.
     pub(super) fn select(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
-        let mut pick = self.select_all(id, names)?;
-        let used = pick
+        let mut selection = self.select_all(id, names)?;
+        let used = selection
             .targets
             .iter()
             .rposition(Option::is_some)
             .map_or(0, |last| last + 1);
-        pick.targets.truncate(used);
-        Some(pick)
+        selection.targets.truncate(used);
+        Some(selection)
     }
 
     /// Like [`Self::select`], but reads to the end of the value, for values that are followed by other values.
@@ -139,12 +139,12 @@ impl Types {
     pub(super) fn read(
         &self,
         reader: &mut Reader<'_>,
-        pick: &FieldSelection,
+        selection: &FieldSelection,
         budget: &mut Budget,
         numbers: &mut [u64],
     ) -> Result<(), JfrError> {
-        let fields = &self.classes[pick.class as usize].fields;
-        for (field, place) in fields.iter().zip(&pick.targets) {
+        let fields = &self.classes[selection.class as usize].fields;
+        for (field, place) in fields.iter().zip(&selection.targets) {
             let number = place.and_then(|place| numbers.get_mut(usize::from(place)));
             match (number, field.form, field.count) {
                 (Some(number), Encoding::Number, Count::One) => *number = reader.number()?,

@@ -189,12 +189,12 @@ impl Index {
         key: impl Fn(&T) -> Key,
     ) -> u32 {
         let hash = |row: &T| self.hasher.hash_one(key(row));
-        let found = self.rows.entry(
+        let entry = self.rows.entry(
             hash(&row),
             |index| is_same(&rows[*index as usize]),
             |index| hash(&rows[*index as usize]),
         );
-        match found {
+        match entry {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(place) => {
                 let index = rows.len() as u32;

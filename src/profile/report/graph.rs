@@ -101,7 +101,7 @@ impl Graph {
         let mut edges: Vec<Edge> = Vec::new();
         let mut known: HashMap<(u32, u32), usize> = HashMap::new();
         // For each place, the last sample that contained the place, counted from 1.
-        let mut seen = vec![0usize; count];
+        let mut last_samples = vec![0usize; count];
         let mut seen_edges: HashSet<(u32, u32)> = HashSet::new();
         for sample in 0..samples.profile.sample_count() {
             let value = samples.profile.values_of(sample).get(samples.value).copied();
@@ -119,8 +119,8 @@ impl Graph {
                         is_over_dropped = true;
                         continue;
                     }
-                    if seen[index] != sample + 1 {
-                        seen[index] = sample + 1;
+                    if last_samples[index] != sample + 1 {
+                        last_samples[index] = sample + 1;
                         nodes[index].cum = nodes[index].cum.saturating_add(value);
                     }
                     if let Some(caller) = caller.filter(|caller| *caller != place)

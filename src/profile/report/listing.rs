@@ -62,22 +62,22 @@ impl<'a> Listing<'a> {
     /// error replaces the lines of the file.
     pub fn text(
         &self,
-        wanted: &Expression,
+        pattern: &Expression,
         mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
     ) -> Result<Vec<u8>, ReportError> {
         let graph = Graph::new(&self.samples, None);
         let mut functions: BTreeMap<&str, BTreeMap<&str, Vec<u32>>> = BTreeMap::new();
         for &index in &graph.order {
-            let place = &self.samples.places.all[index as usize];
-            if wanted.is_match(place.name) {
-                let files = functions.entry(place.name).or_default();
-                if !place.file.is_empty() {
-                    files.entry(&place.file).or_default().push(index);
+            let source = &self.samples.places.all[index as usize];
+            if pattern.is_match(source.name) {
+                let files = functions.entry(source.name).or_default();
+                if !source.file.is_empty() {
+                    files.entry(&source.file).or_default().push(index);
                 }
             }
         }
         if functions.is_empty() {
-            return Err(ReportError::NoMatch(wanted.as_str().to_owned()));
+            return Err(ReportError::NoMatch(pattern.as_str().to_owned()));
         }
         let mut contents: HashMap<&str, Result<Vec<u8>, String>> = HashMap::new();
         // Writing into a vector cannot fail.

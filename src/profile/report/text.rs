@@ -66,13 +66,13 @@ pub(super) fn tree(
     let _ = writeln!(out, "{LINE}\n{COLUMNS}");
     let names: Vec<String> = samples.places.all.iter().map(RowSource::printed).collect();
     let (callers, callees) = sides(graph, &names);
-    let (mut sum, mut wanted) = (0i64, 0);
+    let (mut sum, mut matched) = (0i64, 0);
     for &place in &graph.order {
         let index = place as usize;
         if !is_wanted(&names[index]) {
             continue;
         }
-        wanted += 1;
+        matched += 1;
         out.push_str(LINE);
         out.push('\n');
         let node = &graph.nodes[index];
@@ -98,7 +98,7 @@ pub(super) fn tree(
         out.push_str(LINE);
         out.push('\n');
     }
-    (out, wanted)
+    (out, matched)
 }
 
 fn calls(out: &mut String, values: &Values<'_>, edge: &Edge, name: &str, cum: i64) {
