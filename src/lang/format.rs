@@ -39,11 +39,11 @@ pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
 fn print_until_stable(file: &File, original: &File) -> Option<String> {
     let mut text = printer::print(file);
     for _ in 0..MAX_PASSES {
-        let (again, diagnostics) = parser::parse(&Source::new("", text.as_str()));
-        if diagnostics.has_errors() || again != *original || comments(&again) != comments(original) {
+        let (reparsed, diagnostics) = parser::parse(&Source::new("", text.as_str()));
+        if diagnostics.has_errors() || reparsed != *original || comments(&reparsed) != comments(original) {
             return None;
         }
-        let next = printer::print(&again);
+        let next = printer::print(&reparsed);
         if next == text {
             return Some(text);
         }

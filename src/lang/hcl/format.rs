@@ -125,13 +125,13 @@ fn cells(line: &mut Line<'_>) {
     if count > 1 && matches!(line.tokens.last(), Some((Kind::Comment, _))) {
         line.comment = Some(count - 1);
     }
-    let found = line.tokens.iter().position(|(kind, _)| *kind == Kind::Assign);
+    let assignment = line.tokens.iter().position(|(kind, _)| *kind == Kind::Assign);
     let opens_before = |at: usize| {
         line.tokens[..at]
             .iter()
             .any(|(kind, _)| matches!(kind, Kind::Open | Kind::Close))
     };
-    if let Some(at) = found.filter(|at| *at > 0 && !opens_before(*at)) {
+    if let Some(at) = assignment.filter(|at| *at > 0 && !opens_before(*at)) {
         let net: i64 = line.tokens[at..]
             .iter()
             .map(|(kind, _)| match kind {

@@ -58,14 +58,14 @@ impl Lowerer<'_> {
 
     // === Statements ===
 
-    fn body(&mut self, body: &structure::Body, place: BlockContext) -> Vec<Statement> {
+    fn body(&mut self, body: &structure::Body, context: BlockContext) -> Vec<Statement> {
         body.iter()
             .map(|structure| match structure {
                 Structure::Attribute(attribute) => Statement::Attribute(Attribute {
                     name: self.identifier(attribute.key.as_str(), attribute.key.span()),
                     value: self.expression(&attribute.value),
                 }),
-                Structure::Block(block) => Statement::Block(self.block(block, place)),
+                Structure::Block(block) => Statement::Block(self.block(block, context)),
             })
             .collect()
     }
@@ -82,13 +82,13 @@ impl Lowerer<'_> {
         }
     }
 
-    fn block(&mut self, block: &structure::Block, place: BlockContext) -> Block {
+    fn block(&mut self, block: &structure::Block, context: BlockContext) -> Block {
         let whole = self.span(block.span());
         let mut name = self.identifier(block.ident.as_str(), block.ident.span());
         let mut parts = vec![name.name.to_string()];
         let labels: Vec<Identifier> = block.labels.iter().map(|label| self.label(label)).collect();
         // The last label is the block's own, except for a single label inside a component.
-        let own = place == BlockContext::Components || labels.len() > 1;
+        let own = context == BlockContext::Components || labels.len() > 1;
         let (inner, last) = match labels.split_last() {
             Some((last, inner)) if own => (inner, Some(last.clone())),
             _ => (labels.as_slice(), None),
@@ -104,7 +104,7 @@ impl Lowerer<'_> {
             .and_then(|rest| rest.find('{'))
             .map_or(after, |at| after + at);
         name.name = parts.join(".").into();
-        let within = place.inner(&name.name);
+        let within = context.inner(&name.name);
         Block {
             label: last.filter(|label| !label.name.is_empty()),
             open,
@@ -145,10 +145,10 @@ impl Lowerer<'_> {
                 let fields: Vec<Field> = object
                     .iter()
                     .map(|(key, value)| {
-                        let (name, quoted) = self.key(key);
+                        let (name, is_quoted) = self.key(key);
                         Field {
                             name,
-                            is_quoted: quoted,
+                            is_quoted,
                             value: self.expression(value.expr()),
                         }
                     })
@@ -303,9 +303,9 @@ impl Lowerer<'_> {
                 ("".into(), other.span())
             }
         };
-        let quoted = !matches!(key, ObjectKey::Ident(_)) || !is_identifier(&name);
+        let is_quoted = !matches!(key, ObjectKey::Ident(_)) || !is_identifier(&name);
         let span = self.span(range);
-        (Identifier { name, span }, quoted)
+        (Identifier { name, span }, is_quoted)
     }
 
     fn call(&mut self, call: &expr::FuncCall, span: Span) -> Expression {
@@ -367,8 +367,8 @@ impl Lowerer<'_> {
                     self.index(value, index, span)
                 }
                 TraversalOperator::LegacyIndex(number) => {
-                    let place = self.span(number.span());
-                    let index = leaf(TokenKind::Number, &number.value().to_string(), place);
+                    let span = self.span(number.span());
+                    let index = leaf(TokenKind::Number, &number.value().to_string(), span);
                     self.index(value, index, span)
                 }
                 TraversalOperator::AttrSplat(_) | TraversalOperator::FullSplat(_) => {

@@ -325,7 +325,7 @@ impl Parser<'_> {
     fn field(&mut self) -> Field {
         let Token { kind, span } = self.token;
         let text = self.source.slice(span);
-        let (name, quoted) = match kind {
+        let (name, is_quoted) = match kind {
             TokenKind::Identifier => (text, false),
             TokenKind::String => {
                 let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
@@ -356,11 +356,7 @@ impl Parser<'_> {
             }
         }
         let value = self.expression();
-        Field {
-            name,
-            is_quoted: quoted,
-            value,
-        }
+        Field { name, is_quoted, value }
     }
 }
 

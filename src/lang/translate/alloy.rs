@@ -31,7 +31,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
         self.expression(&attribute.value, 0)
     }
 
-    fn header(&mut self, block: &Block, _place: BlockContext) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, _context: BlockContext) -> Result<(), Diagnostics> {
         self.push(&block.name.name);
         if let Some(label) = &block.label {
             self.push(&format!(" \"{}\"", label.name));
@@ -53,8 +53,8 @@ impl<'a> Writer<'a> for Alloy<'a> {
         Ok(())
     }
 
-    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics> {
-        let wrapped = binding(expression, precedence_of) < least;
+    fn expression(&mut self, expression: &Expression, min: u8) -> Result<(), Diagnostics> {
+        let wrapped = binding(expression, precedence_of) < min;
         if wrapped {
             self.push("(");
         }

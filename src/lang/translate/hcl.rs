@@ -54,21 +54,21 @@ impl<'a> Writer<'a> for Hcl<'a> {
         Ok(())
     }
 
-    fn header(&mut self, block: &Block, place: BlockContext) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, context: BlockContext) -> Result<(), Diagnostics> {
         let mut parts = block.name.name.split('.');
         self.name(parts.next().unwrap_or_default(), block.name.span)?;
         let mut labels: Vec<&str> = parts.collect();
         match &block.label {
             // Inside a component, a single label would be a part of the name.
             Some(label) => {
-                if labels.is_empty() && place == BlockContext::Arguments {
+                if labels.is_empty() && context == BlockContext::Arguments {
                     labels.push("");
                 }
                 labels.push(&label.name);
             }
             // Where the last label would be read as the block's own label, an empty label shows that the block has
             // none.
-            None if !labels.is_empty() && (place == BlockContext::Components || labels.len() > 1) => labels.push(""),
+            None if !labels.is_empty() && (context == BlockContext::Components || labels.len() > 1) => labels.push(""),
             None => {}
         }
         for label in labels {
@@ -88,8 +88,8 @@ impl<'a> Writer<'a> for Hcl<'a> {
         Ok(())
     }
 
-    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics> {
-        let wrapped = binding(expression, precedence) < least;
+    fn expression(&mut self, expression: &Expression, min: u8) -> Result<(), Diagnostics> {
+        let wrapped = binding(expression, precedence) < min;
         if wrapped {
             self.push("(");
         }

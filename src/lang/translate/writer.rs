@@ -64,13 +64,13 @@ pub(super) trait Writer<'a>: Sized {
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics>;
 
     /// Writes name and label of a block.
-    fn header(&mut self, block: &Block, place: BlockContext) -> Result<(), Diagnostics>;
+    fn header(&mut self, block: &Block, context: BlockContext) -> Result<(), Diagnostics>;
 
     /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
 
-    /// Writes an expression; in parentheses if its precedence is below `least`.
-    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics>;
+    /// Writes an expression; in parentheses if its precedence is below `min`.
+    fn expression(&mut self, expression: &Expression, min: u8) -> Result<(), Diagnostics>;
 
     /// Writes a whole file and returns its text.
     fn file(mut self, body: &[Statement]) -> Result<String, Diagnostics> {
@@ -81,7 +81,7 @@ pub(super) trait Writer<'a>: Sized {
     }
 
     /// Writes statements, each on its own lines.
-    fn body(&mut self, body: &[Statement], place: BlockContext) -> Result<(), Diagnostics> {
+    fn body(&mut self, body: &[Statement], context: BlockContext) -> Result<(), Diagnostics> {
         let mut last_line = None;
         for statement in body {
             let span = statement.span();
@@ -95,7 +95,7 @@ pub(super) trait Writer<'a>: Sized {
             page.out.push_str(&comments);
             match statement {
                 Statement::Attribute(attribute) => self.attribute(attribute)?,
-                Statement::Block(block) => self.block(block, place)?,
+                Statement::Block(block) => self.block(block, context)?,
             }
             let page = self.page();
             page.behind(span.end);
@@ -106,14 +106,14 @@ pub(super) trait Writer<'a>: Sized {
     }
 
     /// Writes a block; an empty block is written on one line.
-    fn block(&mut self, block: &Block, place: BlockContext) -> Result<(), Diagnostics> {
-        self.header(block, place)?;
+    fn block(&mut self, block: &Block, context: BlockContext) -> Result<(), Diagnostics> {
+        self.header(block, context)?;
         let page = self.page();
         page.out.push_str(" {");
         let commented = page.behind(block.open + 1);
         let before = page.out.len();
         page.out.push('\n');
-        self.body(&block.body, place.inner(&block.name.name))?;
+        self.body(&block.body, context.inner(&block.name.name))?;
         let page = self.page();
         page.before(block.close);
         if page.out.len() == before + 1 && !commented {

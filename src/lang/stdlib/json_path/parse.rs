@@ -20,10 +20,10 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     let mut first = true;
     while !rest.is_empty() {
-        let deep = rest.starts_with("..");
+        let is_recursive = rest.starts_with("..");
         let bare = first && !rest.starts_with(['.', '[']);
         first = false;
-        rest = if deep {
+        rest = if is_recursive {
             &rest[2..]
         } else {
             rest.strip_prefix('.').unwrap_or(rest)
@@ -49,7 +49,7 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
             }]
         };
         steps.push(Step {
-            is_recursive: deep,
+            is_recursive,
             selectors,
         });
     }
