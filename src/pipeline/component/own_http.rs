@@ -32,8 +32,8 @@ impl OwnHttp {
     }
 
     /// Sets the handler; only the first call has an effect.
-    pub fn set(&self, answer: Handler) {
-        let _ = self.0.handler.set(answer);
+    pub fn set(&self, handler: Handler) {
+        let _ = self.0.handler.set(handler);
     }
 
     /// Returns the `host:port` of the endpoints; empty if the program has no endpoints.
@@ -51,8 +51,8 @@ impl OwnHttp {
 
     /// Returns the response to a request; 503 before the handler is set.
     pub async fn send(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
-        if let Some(answer) = self.0.handler.get() {
-            answer(request).await
+        if let Some(handler) = self.0.handler.get() {
+            handler(request).await
         } else {
             let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not ready yet\n"));
             *early.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;

@@ -240,11 +240,11 @@ impl Controller {
     /// and components whose arguments differ in it. The second attempt rebuilds the components with other arguments, so
     /// that two components can swap resources. If the second attempt fails as well, the stopped components are started
     /// again.
-    async fn attempt(&self, wanted: LoadRequest, first: &Source) -> Result<SwapResult, Diagnostics> {
+    async fn attempt(&self, request: LoadRequest, first: &Source) -> Result<SwapResult, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
-            let (inner, wanted) = (self.inner.clone(), wanted.clone());
+            let (inner, request) = (self.inner.clone(), request.clone());
             // Builds and updates are blocking functions that may take a while, and must not block the runtime.
-            let done = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&wanted, &replace)).await;
+            let done = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&request, &replace)).await;
             done.unwrap_or_else(|error| {
                 let message = format!("a component panicked while the configuration was loaded: {error}");
                 let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
@@ -256,12 +256,12 @@ impl Controller {
             Err(refused) if refused.blocking.is_empty() => return Err(refused.diagnostics),
             Err(refused) => refused,
         };
-        let in_the_way = refused.blocking;
+        let blocking = refused.blocking;
         let old = self.inner.loader.running();
-        stop_all(&old.root, in_the_way.iter().cloned(), self.inner.shutdown_deadline).await;
+        stop_all(&old.root, blocking.iter().cloned(), self.inner.shutdown_deadline).await;
         let second = once(refused.to_replace).await;
         if second.is_err() {
-            for node in in_the_way {
+            for node in blocking {
                 node.start(self.inner.restart);
             }
         }

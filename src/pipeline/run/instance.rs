@@ -89,9 +89,9 @@ pub(crate) struct Children {
 
 impl Entry {
     /// Creates the entry of a node whose evaluation succeeded.
-    pub(crate) fn new(what: NodeData, value: Value) -> Self {
+    pub(crate) fn new(data: NodeData, value: Value) -> Self {
         Self {
-            data: what,
+            data,
             value: Mutex::new(value),
             health: Mutex::new(Health::now(HealthState::Healthy, "evaluated")),
         }

@@ -61,7 +61,7 @@ pub(super) struct RefusedLoad {
     pub(super) diagnostics: Diagnostics,
     /// Running components that may hold a resource that the load needed.
     pub(super) blocking: Vec<Arc<Node>>,
-    /// Ids of the components of `in_the_way` that have other arguments in the new configuration, so that they must be
+    /// Ids of the components of `blocking` that have other arguments in the new configuration, so that they must be
     /// rebuilt.
     pub(super) to_replace: BTreeSet<Arc<str>>,
     /// True if an evaluation failed because it depends on a component that would be updated later.
@@ -103,13 +103,13 @@ impl Loader {
     /// Prepares and swaps in a new tree. `replace` are the ids of stopped components to rebuild.
     pub(super) fn prepare_and_swap(
         &self,
-        wanted: &LoadRequest,
+        request: &LoadRequest,
         replace: &BTreeSet<Arc<str>>,
     ) -> Result<SwapResult, RefusedLoad> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
         let current = self.running();
-        let prepared = match wanted {
+        let prepared = match request {
             LoadRequest::Load(sources) => self.prepare_load(sources, &current, replace)?,
             LoadRequest::Shape(cause) => {
                 let root = &current.root;
@@ -142,7 +142,7 @@ impl Loader {
         // Updates during the load may have changed the shape of an import or a `foreach`.
         self.changes.add_shapes(shape);
         apply.into_iter().for_each(|apply| apply());
-        if matches!(wanted, LoadRequest::Load(_)) {
+        if matches!(request, LoadRequest::Load(_)) {
             (self.on_logging)(&logging);
             // Only the program's own configuration may enable watching, not a remote one.
             if self.engine.module.is_empty() {
@@ -218,8 +218,8 @@ impl Loader {
             None => LoggingSettings::default(),
             Some(text) => {
                 let names = Names::of(&root, &self.engine.common, None);
-                logging::settings(text, &names.evaluate()).unwrap_or_else(|found| {
-                    diagnostics.extend(found);
+                logging::settings(text, &names.evaluate()).unwrap_or_else(|errors| {
+                    diagnostics.extend(errors);
                     LoggingSettings::default()
                 })
             }
@@ -228,8 +228,8 @@ impl Loader {
             None => false,
             Some(text) => {
                 let names = Names::of(&root, &self.engine.common, None);
-                livedebugging::settings(text, &names.evaluate()).unwrap_or_else(|found| {
-                    diagnostics.extend(found);
+                livedebugging::settings(text, &names.evaluate()).unwrap_or_else(|errors| {
+                    diagnostics.extend(errors);
                     false
                 })
             }
@@ -239,7 +239,7 @@ impl Loader {
             for prepared in [self.protection(graph, &root), self.remote(graph, &root)] {
                 match prepared {
                     Ok(prepared) => apply.extend(prepared),
-                    Err(found) => diagnostics.extend(found),
+                    Err(errors) => diagnostics.extend(errors),
                 }
             }
         }
@@ -259,10 +259,10 @@ impl Loader {
             return Err(refused(diagnostics, &stage));
         }
         let mut pass = Propagate::of_load(&self.engine);
-        if let Err(found) = pass.pass(&root, None) {
+        if let Err(errors) = pass.process(&root, None) {
             restore_arguments(pass.updated);
             restore_arguments(std::mem::take(&mut stage.updated));
-            return Err(refused(found, &stage));
+            return Err(refused(errors, &stage));
         }
         let (nodes, order, libraries) = (stage.nodes, stage.order, stage.libraries);
         Ok(Prepared {
@@ -343,7 +343,7 @@ impl Loader {
         }
         let mut pass = Propagate::of_run(&self.engine);
         // The health of each node records its failures.
-        let _ = pass.pass(&running.root, None);
+        let _ = pass.process(&running.root, None);
         causes.extend(pass.shape);
         for since in waiting {
             self.engine.metrics.record_wait(since.elapsed());

@@ -70,11 +70,11 @@ impl<'a> Propagate<'a> {
                         instance.mark_dependants(index);
                     }
                 }
-                Err(found) if self.strict => return Err(found),
-                Err(found) => {
+                Err(errors) if self.strict => return Err(errors),
+                Err(errors) => {
                     let id = instance.global_id(index).unwrap_or_default();
-                    tracing::error!(component_id = %id, error = %found, "cannot evaluate the component");
-                    entry.set_evaluation(HealthState::Unhealthy, found.to_string());
+                    tracing::error!(component_id = %id, error = %errors, "cannot evaluate the component");
+                    entry.set_evaluation(HealthState::Unhealthy, errors.to_string());
                 }
             }
         }

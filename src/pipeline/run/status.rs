@@ -163,8 +163,8 @@ impl Controller {
 
 fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
     let graph = &instance.graph;
-    let place = graph.nodes.get(index)?;
-    if matches!(place.kind, NodeKind::Argument | NodeKind::Export) {
+    let graph_node = graph.nodes.get(index)?;
+    if matches!(graph_node.kind, NodeKind::Argument | NodeKind::Export) {
         return None;
     }
     let entry = instance.entry(index)?;
@@ -190,21 +190,21 @@ fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
             .iter()
             .any(|export| export.0 == index && !takes(export))
     };
-    let mut flows: Vec<usize> = place
+    let mut flows: Vec<usize> = graph_node
         .used_exports
         .iter()
         .filter(|export| takes(export))
         .map(|export| export.0)
         .collect();
-    flows.extend(place.referenced_by.iter().filter(uses));
+    flows.extend(graph_node.referenced_by.iter().filter(uses));
     Some(ComponentView {
-        name: place.block.block.name.name.to_string(),
+        name: graph_node.block.block.name.name.to_string(),
         kind: "block",
-        local_id: place.id.to_string(),
+        local_id: graph_node.id.to_string(),
         module_id: instance.path.to_string(),
-        label: place.label().to_owned(),
-        references_to: ids(&place.references),
-        referenced_by: ids(&place.referenced_by),
+        label: graph_node.label().to_owned(),
+        references_to: ids(&graph_node.references),
+        referenced_by: ids(&graph_node.referenced_by),
         data_flow_edges_to: ids(&flows),
         health: health(&entry.health()),
         original: "",

@@ -42,36 +42,36 @@ struct StopOrder {
 }
 
 /// Stops `nodes`, which are nodes of the tree under `root`. Returns once none of them runs.
-pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, patience: Duration) {
+pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, timeout: Duration) {
     let nodes: HashMap<Arc<str>, Arc<Node>> = nodes.into_iter().map(|node| (node.id.clone(), node)).collect();
-    let mut turns = StopOrder::default();
-    turns.add(root, &nodes, None);
+    let mut order = StopOrder::default();
+    order.add(root, &nodes, None);
     // The graph does not contain the sources of imports within imports.
     for node in nodes
         .values()
-        .filter(|node| !turns.ids.contains(&node.id))
+        .filter(|node| !order.ids.contains(&node.id))
         .cloned()
         .collect::<Vec<_>>()
     {
-        turns.push(Some(node));
+        order.push(Some(node));
     }
-    turns.count_users();
-    let deadline = Instant::now() + patience;
-    for index in 0..turns.all.len() {
-        turns.take(index, deadline);
+    order.count_users();
+    let deadline = Instant::now() + timeout;
+    for index in 0..order.all.len() {
+        order.take(index, deadline);
     }
     let mut warnings = tokio::time::interval_at(tokio::time::Instant::now() + WARN_INTERVAL, WARN_INTERVAL);
     let mut in_time = true;
     loop {
         tokio::select! {
-            ended = turns.tasks.join_next() => {
+            ended = order.tasks.join_next() => {
                 let Some(ended) = ended else { break };
                 let Ok(index) = ended else { continue };
-                turns.running.remove(&index);
-                turns.finish_step(index, deadline.max(Instant::now() + GRACE_PERIOD));
+                order.running.remove(&index);
+                order.finish_step(index, deadline.max(Instant::now() + GRACE_PERIOD));
             }
             _ = warnings.tick() => {
-                let mut names: Vec<&str> = turns.running.values().map(|node| &*node.id).collect();
+                let mut names: Vec<&str> = order.running.values().map(|node| &*node.id).collect();
                 names.sort_unstable();
                 let left = deadline.saturating_duration_since(Instant::now());
                 tracing::warn!(components = names.join(", "), ?left,
@@ -79,9 +79,9 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
             }
             () = tokio::time::sleep_until(deadline.into()), if in_time => {
                 in_time = false;
-                for index in 0..turns.all.len() {
-                    turns.all[index].users = 0;
-                    turns.take(index, deadline + GRACE_PERIOD);
+                for index in 0..order.all.len() {
+                    order.all[index].users = 0;
+                    order.take(index, deadline + GRACE_PERIOD);
                 }
             }
         }

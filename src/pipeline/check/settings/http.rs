@@ -235,7 +235,7 @@ fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
         choice(&body.min_version, "min_version", &VERSIONS)?,
         choice(&body.max_version, "max_version", &VERSIONS)?,
     );
-    if max_version.is_some_and(|most| most < 12) {
+    if max_version.is_some_and(|max| max < 12) {
         return Err(error(
             "tls.max_version",
             "TLS 1.0 and 1.1 are not supported: use TLS12 or TLS13",
@@ -262,8 +262,8 @@ fn error(path: &str, message: impl Into<String>) -> ArgumentError {
 
 fn choice<T: Copy>(given: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) -> Result<Option<T>, ArgumentError> {
     let Some(given) = given else { return Ok(None) };
-    let found = choices.iter().find(|(choice, _)| *choice == &**given);
-    found.map(|(_, value)| Some(*value)).ok_or_else(|| {
+    let selected = choices.iter().find(|(choice, _)| *choice == &**given);
+    selected.map(|(_, value)| Some(*value)).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
         let message = format!("unknown {name} \"{given}\"; one of: {}", names.join(", "));
         error(&format!("tls.{name}"), message)

@@ -71,15 +71,15 @@ pub(crate) fn settings(
     };
     let (own, others): (Vec<Statement>, Vec<Statement>) = block.body.iter().cloned().partition(is_own);
     let decoded = decode(source, block.header(), &own, RemoteConfig::SCHEMA, resolve);
-    let mut found = decoded.diagnostics;
+    let mut diagnostics = decoded.diagnostics;
     let mut client_arguments = Arguments::default();
     if let Some(client) = client {
         let decoded = decode(source, block.header(), &others, client, resolve);
-        found.extend(decoded.diagnostics);
+        diagnostics.extend(decoded.diagnostics);
         client_arguments = decoded.arguments;
     }
-    if found.has_errors() {
-        return Err(found);
+    if diagnostics.has_errors() {
+        return Err(diagnostics);
     }
     match RemoteConfig::from_body(&decoded.arguments) {
         Ok(body) if !body.url.is_empty() => Ok(Some(RemoteSettings {
@@ -97,8 +97,8 @@ pub(crate) fn settings(
                 let span = locate(&block.body, &path, block.header());
                 Diagnostic::error(codes::BAD_ARGUMENT, source, span, message)
             };
-            let found: Diagnostics = errors.into_iter().map(diagnostic).collect();
-            found.into_result(None)
+            let diagnostics: Diagnostics = errors.into_iter().map(diagnostic).collect();
+            diagnostics.into_result(None)
         }
     }
 }

@@ -87,9 +87,9 @@ impl Stage<'_> {
                     let mut libraries = surroundings.libraries.lock();
                     libraries.insert(namespace.clone(), library);
                 }
-                Err(found) => {
+                Err(errors) => {
                     self.failed = true;
-                    diagnostics.extend(found);
+                    diagnostics.extend(errors);
                 }
             }
         }
@@ -122,16 +122,16 @@ impl Stage<'_> {
             let Engine { catalog, stability, .. } = self.engine;
             library.parsed.analyze(declare, catalog, *stability);
         }
-        let found = declare.analysis().map(|known: &Analysis| known.diagnostics.clone());
-        let found = refuse_not_built(found.unwrap_or_default());
-        if !found.has_errors() {
+        let errors = declare.analysis().map(|known: &Analysis| known.diagnostics.clone());
+        let errors = refuse_not_built(errors.unwrap_or_default());
+        if !errors.has_errors() {
             if fresh {
-                self.diagnostics.extend(found);
+                self.diagnostics.extend(errors);
             }
             return Ok(());
         }
         if self.reported.insert(Arc::as_ptr(declare)) {
-            Err(found)
+            Err(errors)
         } else {
             Err(Diagnostics::new())
         }

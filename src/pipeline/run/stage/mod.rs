@@ -183,12 +183,12 @@ impl<'a> Stage<'a> {
                         instance.mark(index, Pending::Inside);
                     }
                 }
-                Err(found) => {
+                Err(errors) => {
                     // A failed build, and any error after the first failure, can have other causes than a stale value.
-                    let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
-                    let inside = found.is_empty() && !self.failed;
+                    let evaluated = errors.iter().any(|errors| errors.code != codes::BUILD_FAILED);
+                    let inside = errors.is_empty() && !self.failed;
                     self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
-                    self.diagnostics.extend(found);
+                    self.diagnostics.extend(errors);
                     self.failed = true;
                 }
             }
