@@ -65,28 +65,28 @@ impl ExpectedClock {
     /// Compares both clocks and returns the difference.
     pub(crate) fn difference(&self, clock: &Clock) -> ClockDifference {
         let (wall, running) = (clock.now(), clock.running());
-        let mut seen = self.0.lock();
-        let passed = running.saturating_sub(seen.running);
-        let expected = seen.wall + passed;
-        let apart = ClockDifference::between(wall, expected);
-        let most = passed / FOLLOWED;
-        let expected = expected + apart.ahead.min(most) - apart.behind.min(most);
-        *seen = ExpectedTime {
+        let mut state = self.0.lock();
+        let passed = running.saturating_sub(state.running);
+        let expected = state.wall + passed;
+        let difference = ClockDifference::between(wall, expected);
+        let max = passed / FOLLOWED;
+        let expected = expected + difference.ahead.min(max) - difference.behind.min(max);
+        *state = ExpectedTime {
             wall: expected,
-            running: seen.running.max(running),
-            ..*seen
+            running: state.running.max(running),
+            ..*state
         };
         let left = ClockDifference::between(wall, expected);
         if left.is_none() {
-            seen.differs_since = None;
+            state.differs_since = None;
             return ClockDifference::default();
         }
-        let since = *seen.differs_since.get_or_insert(running);
+        let since = *state.differs_since.get_or_insert(running);
         if running.saturating_sub(since) < DAY {
             return left;
         }
-        seen.wall = wall;
-        seen.differs_since = None;
+        state.wall = wall;
+        state.differs_since = None;
         ClockDifference::default()
     }
 }

@@ -66,11 +66,11 @@ impl Remembered {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none()),
             Err(error) => return Err(StoreError::io("read", &path)(error)),
         };
-        let found: Self = serde_json::from_slice(&text).map_err(|error| StoreError::Damaged {
+        let commits: Self = serde_json::from_slice(&text).map_err(|error| StoreError::Damaged {
             path,
             reason: format!("it does not hold the record of commits ({error}); restore it from a backup"),
         })?;
-        Ok(if found.writer == writer { found } else { none() })
+        Ok(if commits.writer == writer { commits } else { none() })
     }
 
     /// Writes the memory to the file of a folder. The file is durable when the function returns.

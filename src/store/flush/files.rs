@@ -446,12 +446,12 @@ pub(crate) fn remove_uncommitted(
             is_meant && name.writer == writer && name.segment > committed
         })
     };
-    let found = root.parquet_files(table, uncommitted)?;
-    for file in &found {
+    let files = root.parquet_files(table, uncommitted)?;
+    for file in &files {
         root.remove(&file.path)
             .map_err(StoreError::io("remove", &root.name(&file.path)))?;
     }
-    Ok(found.len())
+    Ok(files.len())
 }
 
 #[cfg(test)]

@@ -41,10 +41,10 @@ impl Flushes {
     }
 
     fn request_by(&self, wants_sync: bool) -> oneshot::Receiver<Result<(), StoreError>> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, receiver) = oneshot::channel();
         self.callers.lock().push(Caller { reply, wants_sync });
         self.wake.notify_one();
-        answer
+        receiver
     }
 
     /// Wakes the flush thread, so that it checks what is due.
@@ -78,14 +78,14 @@ impl Flushes {
         let mut result = Some(result);
         for caller in callers {
             // Errors cannot be cloned, so only the first caller receives the error itself.
-            let answer = match result.take() {
+            let caller_result = match result.take() {
                 Some(first) => {
                     result = first.is_ok().then_some(Ok(()));
                     first
                 }
                 None => Err(StoreError::LogUnavailable("the flush failed, see the log".to_owned())),
             };
-            let _ = caller.reply.send(answer);
+            let _ = caller.reply.send(caller_result);
         }
     }
 

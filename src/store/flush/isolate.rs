@@ -94,13 +94,13 @@ pub(crate) fn writable(records: &[LocatedRecord], faults: &Faults) -> Result<(),
 /// Adds records of `all` to `bad`, so that the remaining records pass `test`.
 fn search(all: &[LocatedRecord], test: &dyn Fn(&[LocatedRecord]) -> Result<(), String>, bad: &mut Vec<DamagedRecord>) {
     let Err(reason) = test(all) else { return };
-    let found = |(place, payload): &LocatedRecord| DamagedRecord {
+    let damaged_record = |(place, payload): &LocatedRecord| DamagedRecord {
         place: *place,
         payload: payload.clone(),
         reason: reason.clone(),
     };
     if let [one] = all {
-        bad.push(found(one));
+        bad.push(damaged_record(one));
         return;
     }
     let (left, right) = all.split_at(all.len() / 2);
@@ -109,7 +109,7 @@ fn search(all: &[LocatedRecord], test: &dyn Fn(&[LocatedRecord]) -> Result<(), S
     search(right, test, bad);
     // Each half passes the test alone, so leaving out the later half is enough.
     if bad.len() == before {
-        bad.extend(right.iter().map(found));
+        bad.extend(right.iter().map(damaged_record));
     }
 }
 

@@ -205,8 +205,12 @@ impl Tables {
             if progress.contains_key(&kind) {
                 continue;
             }
-            let place = table.location();
-            let fault = |place_of: FaultPoint| self.faults.check(place_of).map_err(StoreError::io("flush to", &place));
+            let location = table.location();
+            let fault = |place_of: FaultPoint| {
+                self.faults
+                    .check(place_of)
+                    .map_err(StoreError::io("flush to", &location))
+            };
             let transaction = (self.writer.as_str(), version);
             if let Some(files) = written.remove(&kind) {
                 fault(FaultPoint::Commit(kind))?;

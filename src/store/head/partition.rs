@@ -383,11 +383,11 @@ impl Filler<'_> {
         for sample in samples {
             let (stack, value) = (stack_of[sample as usize], value_of(sample));
             // With a linear search, each of thousands of series would visit the links of all series.
-            let Ok(found) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
+            let Ok(index) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
                 self.add(stack, value);
                 continue;
             };
-            let link = profile.links[found];
+            let link = profile.links[index];
             if value <= 0 {
                 continue;
             }

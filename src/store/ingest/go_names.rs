@@ -57,11 +57,11 @@ fn text_address(text: &str) -> (usize, usize) {
 }
 
 pub(super) fn without_go_shapes(name: &str) -> Option<String> {
-    let mut found = memchr::memmem::find(name.as_bytes(), GO_SHAPE.as_bytes())?;
+    let mut position = memchr::memmem::find(name.as_bytes(), GO_SHAPE.as_bytes())?;
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     loop {
-        let (before, parameters) = rest.split_at(found);
+        let (before, parameters) = rest.split_at(position);
         out.push_str(before);
         // Parameters nest: `[go.shape.struct { a []int }]`.
         let mut depth = 0usize;
@@ -79,7 +79,7 @@ pub(super) fn without_go_shapes(name: &str) -> Option<String> {
             None => "",
         };
         if let Some(next) = rest.find(GO_SHAPE) {
-            found = next;
+            position = next;
         } else {
             out.push_str(rest);
             return Some(out);

@@ -273,19 +273,19 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
             ),
         ));
     }
-    let most = profile
+    let max = profile
         .label_starts
         .windows(2)
         .map(|pair| pair[1] - pair[0])
         .max()
         .unwrap_or(0) as usize;
-    if exceeds(most, limits.max_profile_stacktrace_sample_labels) {
+    if exceeds(max, limits.max_profile_stacktrace_sample_labels) {
         let limit = limits.max_profile_stacktrace_sample_labels;
         return Err(Rejection::new(
             "sample_labels_limit",
             SinkErrorKind::TooLarge,
             format!(
-                "profile {} has a sample with {most} labels, but at most {limit} are allowed \
+                "profile {} has a sample with {max} labels, but at most {limit} are allowed \
                     (max_profile_stacktrace_sample_labels)",
                 labels.short()
             ),

@@ -171,15 +171,15 @@ pub(crate) async fn append(
         let group = std::mem::replace(&mut rest, after);
         let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
         match accept_group(&intake, &tenant, limits, group).await {
-            Ok(taken) => {
-                refused.extend(taken.refused);
-                waiting.extend(taken.waiting);
+            Ok(queued) => {
+                refused.extend(queued.refused);
+                waiting.extend(queued.waiting);
                 let room = ingest::size_limit(limits);
-                let again = taken.oversized.into_iter().map(|(index, raw)| PushProfile {
+                let oversized = queued.oversized.into_iter().map(|(index, raw)| PushProfile {
                     index,
                     profile: UnpreparedProfile::Packed(raw, room),
                 });
-                rest.extend(again);
+                rest.extend(oversized);
             }
             Err(error) => refused.extend(all_refused(indices, &error)),
         }

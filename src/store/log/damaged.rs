@@ -51,17 +51,17 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(StoreError::io("list", folder)(error)),
     };
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(StoreError::io("list", folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // A file `NNNNNNNNNNNN.damaged` without an index is a whole damaged segment. Its records were replayed.
         if name.strip_suffix(".damaged").is_some_and(|stem| stem.contains('-')) {
-            found.push(path);
+            paths.push(path);
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
 /// Returns the segment that held the record, for a file from [`list`].

@@ -42,8 +42,8 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Unread
     let file = File::open(path).map_err(failed)?;
     let length = durable_length(&file, path).map_err(failed)?;
     let mut first = Vec::new();
-    let most = length.min(segment::KEYED_HEADER_BYTES as u64);
-    (&file).take(most).read_to_end(&mut first).map_err(failed)?;
+    let max = length.min(segment::KEYED_HEADER_BYTES as u64);
+    (&file).take(max).read_to_end(&mut first).map_err(failed)?;
     let mut ending = UnreadableBytes::default();
     let Some(Opening {
         key,

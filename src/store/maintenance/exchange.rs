@@ -203,13 +203,13 @@ impl Exchanger {
 
     /// Returns the last segment of the store's own log that is committed to all tables.
     pub(super) fn committed(&mut self) -> Result<u64, StoreError> {
-        let mut least = u64::MAX;
+        let mut min = u64::MAX;
         for delta in &mut self.tables {
             delta.reload()?;
             let version = delta.committed(&self.published.writer)?;
-            least = least.min(version.map_or(0, |version| version.max(0) as u64));
+            min = min.min(version.map_or(0, |version| version.max(0) as u64));
         }
-        Ok(least)
+        Ok(min)
     }
 }
 

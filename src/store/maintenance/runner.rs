@@ -132,8 +132,8 @@ impl Maintainer {
         }
     }
 
-    /// Does all work that is due. If `asked` is true, deletions that wait for a file are tried again at once.
-    fn round(&mut self, cpu_share: f64, asked: bool) -> Result<Report, StoreError> {
+    /// Does all work that is due. If `requested` is true, deletions that wait for a file are tried again at once.
+    fn round(&mut self, cpu_share: f64, requested: bool) -> Result<Report, StoreError> {
         let config = self.worker.config.clone();
         let mut report = Report::default();
         self.worker.tables.resolve_uncertain()?;
@@ -141,7 +141,7 @@ impl Maintainer {
         let config = &config.maintenance;
         // A failure must not prevent the other tasks. Otherwise one unreadable file would let the tables grow without
         // end.
-        let (held, deleted) = self.deletions.finish(&mut self.worker, asked, &mut report);
+        let (held, deleted) = self.deletions.finish(&mut self.worker, requested, &mut report);
         self.jobs.hold(held);
         let mut retired = Ok(());
         if may_delete {

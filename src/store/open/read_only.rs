@@ -29,12 +29,12 @@ pub struct ReadOnlyStore {
 
 impl ReadOnlyStore {
     /// Reads the folder, which must exist. A missing log or table is treated as empty.
-    pub fn open(at: DataLocation<'_>) -> Result<Self, StoreError> {
-        let dir = at.dir;
+    pub fn open(location: DataLocation<'_>) -> Result<Self, StoreError> {
+        let dir = location.dir;
         std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
         folder::check_version(dir)?;
         let writer = folder::writer_of(dir)?.unwrap_or_default();
-        let (log, root) = (dir.join("wal"), at.root()?);
+        let (log, root) = (dir.join("wal"), location.root()?);
         let mut segments = Vec::new();
         if log.exists() {
             for number in wal::segments(&log)? {
@@ -58,7 +58,7 @@ impl ReadOnlyStore {
                 processes.extend(opened.process(&writer)?.map(|process| (table, process)));
                 let mut listed = opened.files()?;
                 if let (Table::Samples, Some(profiles)) = (table, &profiles) {
-                    sync::leave_out_partial(&mut listed, profiles, |_, name| {
+                    sync::remove_partial_flushes(&mut listed, profiles, |_, name| {
                         name.writer == writer && name.segment <= last_read
                     })?;
                 }

@@ -86,11 +86,11 @@ impl Store {
     }
 
     /// Opens a data folder read-only, without locking or changing it.
-    pub fn open_read_only<'a>(at: impl Into<DataLocation<'a>>) -> Result<ReadOnlyStore, StoreError> {
-        let at = at.into();
+    pub fn open_read_only<'a>(location: impl Into<DataLocation<'a>>) -> Result<ReadOnlyStore, StoreError> {
+        let location = location.into();
         std::thread::scope(|threads| {
             threads
-                .spawn(|| ReadOnlyStore::open(at))
+                .spawn(|| ReadOnlyStore::open(location))
                 .join()
                 .unwrap_or(Err(StoreError::Closed))
         })
@@ -247,8 +247,8 @@ impl Store {
         if lifecycle.failure().is_some() {
             return Box::pin(async move { Err(lifecycle.ended()) });
         }
-        let answer = self.flushes.request();
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
+        let receiver = self.flushes.request();
+        Box::pin(async move { receiver.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
     /// Returns the memory in use and its limit, in bytes, for each part of the store that has a limit.
@@ -265,9 +265,9 @@ impl Store {
 
     /// Runs maintenance at once and returns a report of the work.
     pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
-        let answer = self.maintenance.request(work);
+        let receiver = self.maintenance.request(work);
         let lifecycle = self.lifecycle.clone();
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
+        Box::pin(async move { receiver.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
     /// Refuses further profiles, flushes, ends the threads and unlocks the folder. If the flush takes longer than

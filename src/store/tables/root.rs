@@ -135,27 +135,27 @@ impl Root {
     pub(crate) fn parquet_files(
         &self,
         table: Table,
-        wanted: impl Fn(&str) -> bool,
+        is_selected: impl Fn(&str) -> bool,
     ) -> Result<Vec<ListedObject>, StoreError> {
         match self {
             Root::Folder(folder) => {
-                let mut found = Vec::new();
+                let mut files = Vec::new();
                 for path in local_parquet_files(&folder.join(table.name()))? {
                     let Ok(relative) = path.strip_prefix(folder) else {
                         continue;
                     };
                     let relative = relative.to_string_lossy().into_owned();
-                    if wanted(&relative)
+                    if is_selected(&relative)
                         && let Ok(metadata) = fs::metadata(&path)
                     {
-                        found.push(ListedObject {
+                        files.push(ListedObject {
                             path: relative,
                             size: metadata.len(),
                             modified: metadata.modified().unwrap_or(UNIX_EPOCH),
                         });
                     }
                 }
-                Ok(found)
+                Ok(files)
             }
             Root::Bucket(bucket) => {
                 let name = table.name();
@@ -164,7 +164,7 @@ impl Root {
                 Ok(all
                     .into_iter()
                     .filter(|file| {
-                        file.path.ends_with(".parquet") && !file.path.starts_with(&log) && wanted(&file.path)
+                        file.path.ends_with(".parquet") && !file.path.starts_with(&log) && is_selected(&file.path)
                     })
                     .collect())
             }
@@ -182,20 +182,20 @@ impl Root {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
                     Err(error) => return Err(failed(error)),
                 };
-                let mut found = Vec::new();
+                let mut files = Vec::new();
                 for entry in entries {
                     let entry = entry.map_err(failed)?;
                     // A server may have removed old files from its log meanwhile.
                     let Ok(metadata) = entry.metadata() else {
                         continue;
                     };
-                    found.push(ListedObject {
+                    files.push(ListedObject {
                         path: format!("{log}/{}", entry.file_name().to_string_lossy()),
                         size: metadata.len(),
                         modified: metadata.modified().unwrap_or_else(|_| SystemTime::now()),
                     });
                 }
-                Ok(found)
+                Ok(files)
             }
             Root::Bucket(bucket) => bucket.list(&log).map_err(failed),
         }
@@ -230,7 +230,7 @@ pub(crate) fn log_of(table: Table) -> String {
 }
 
 fn local_parquet_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -247,10 +247,10 @@ fn local_parquet_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
                     open.push(path);
                 }
             } else if name.ends_with(".parquet") {
-                found.push(path);
+                paths.push(path);
             }
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }

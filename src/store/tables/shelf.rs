@@ -49,24 +49,21 @@ pub struct ShelfItem {
 impl Shelf {
     /// Creates the shelf of a data folder, or of the bucket that holds its tables.
     pub(crate) fn new(dir: &Path, root: &Root) -> Self {
-        let place = match root.bucket() {
+        let storage = match root.bucket() {
             Some(bucket) => ShelfStorage::Bucket(bucket.clone()),
             None => ShelfStorage::Folder(dir.to_owned()),
         };
         let changing = Mutex::default();
-        Self(Arc::new(Inner {
-            storage: place,
-            changing,
-        }))
+        Self(Arc::new(Inner { storage, changing }))
     }
 
     /// Returns the items of a tenant in a folder, ascending by name.
     pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<ShelfItem>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{folder}");
-        let found = match &self.0.storage {
+        let items = match &self.0.storage {
             ShelfStorage::Folder(dir) => list_folder(&dir.join(&path)),
-            ShelfStorage::Bucket(bucket) => bucket.list(&path).map(|found| {
-                let kept = found.into_iter().filter_map(|object| {
+            ShelfStorage::Bucket(bucket) => bucket.list(&path).map(|items| {
+                let kept = items.into_iter().filter_map(|object| {
                     let (_, name) = object.path.rsplit_once('/')?;
                     Some(ShelfItem {
                         name: name.to_owned(),
@@ -76,9 +73,9 @@ impl Shelf {
                 kept.collect()
             }),
         };
-        let mut found: Vec<ShelfItem> = found.map_err(StoreError::io("list", &self.full_name(&path)))?;
-        found.sort_unstable_by(|left, right| left.name.cmp(&right.name));
-        Ok(found)
+        let mut items: Vec<ShelfItem> = items.map_err(StoreError::io("list", &self.full_name(&path)))?;
+        items.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        Ok(items)
     }
 
     /// Returns the bytes of an item, or `None` if no item has the name.
@@ -143,17 +140,17 @@ fn list_folder(folder: &Path) -> io::Result<Vec<ShelfItem>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut found = Vec::new();
+    let mut items = Vec::new();
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         // Names that start with a dot belong to files that are being written.
         if !name.starts_with('.') {
             let size = entry.metadata()?.len();
-            found.push(ShelfItem { name, size });
+            items.push(ShelfItem { name, size });
         }
     }
-    Ok(found)
+    Ok(items)
 }
 
 /// Writes a file below `dir`. Missing folders are created, and are durable too.

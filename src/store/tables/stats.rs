@@ -27,9 +27,9 @@ pub(crate) struct FileStats {
 }
 
 impl<T: Ord> Bounds<T> {
-    /// Creates bounds from `least` to `most`, both included.
-    pub fn new(least: T, most: T) -> Self {
-        Self { min: least, max: most }
+    /// Creates bounds from `min` to `max`, both included.
+    pub fn new(min: T, max: T) -> Self {
+        Self { min, max }
     }
 
     /// Returns true if a value lies between the bounds.
@@ -46,8 +46,8 @@ impl<T: Ord> Bounds<T> {
 /// Widens bounds to include `values`.
 pub fn extend<T: Ord + Copy>(bounds: &mut Option<Bounds<T>>, values: impl IntoIterator<Item = T>) {
     for value in values {
-        let Bounds { min: least, max: most } = bounds.unwrap_or(Bounds::new(value, value));
-        *bounds = Some(Bounds::new(least.min(value), most.max(value)));
+        let Bounds { min, max } = bounds.unwrap_or(Bounds::new(value, value));
+        *bounds = Some(Bounds::new(min.min(value), max.max(value)));
     }
 }
 

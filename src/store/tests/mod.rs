@@ -568,25 +568,25 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
             tokio::spawn(async move {
                 let mut load = Load::new();
                 load.next = client * 1000;
-                let mut most = 0;
+                let mut max = 0;
                 for _ in 0..40 {
                     let (profile, _) = load.next();
                     assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
-                    most = most.max(store.published.head_bytes());
+                    max = max.max(store.published.head_bytes());
                 }
-                most
+                max
             })
         })
         .collect();
-    let mut most = 0;
+    let mut max = 0;
     for client in clients {
-        most = most.max(client.await.unwrap());
+        max = max.max(client.await.unwrap());
     }
     store.flush().await.unwrap();
     let rows: u64 = store.snapshot().files.iter().map(|file| file.rows).sum();
     assert!(rows > 0);
     // One profile of each client may still be accepted. The first profile of a head needs memory for its names.
-    assert!(most < flush_bytes * 6, "{most} bytes at most");
+    assert!(max < flush_bytes * 6, "{max} bytes at most");
     store.close(Duration::from_secs(30)).await.unwrap();
 }
 

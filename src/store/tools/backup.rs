@@ -66,13 +66,13 @@ impl From<StoreError> for Failure {
 }
 
 /// Copies the data folder `at` to the new folder `to`. Tables in a bucket are not copied.
-pub(crate) fn backup<'a>(at: impl Into<DataLocation<'a>>, to: &Path) -> Result<Backup, StoreError> {
-    let at = at.into();
-    run_on_thread(|| copy_data(at, to))
+pub(crate) fn backup<'a>(location: impl Into<DataLocation<'a>>, to: &Path) -> Result<Backup, StoreError> {
+    let location = location.into();
+    run_on_thread(|| copy_data(location, to))
 }
 
-fn copy_data(at: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError> {
-    let dir = at.dir;
+fn copy_data(location: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     folder::check_version(dir)?;
     let Some(writer) = folder::writer_of(dir)? else {
@@ -88,10 +88,10 @@ fn copy_data(at: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError> {
         )));
     }
     let partial = temporary_name(to);
-    let mut copy = Copy {
+    let mut copy = BackupCopy {
         from: dir,
         to: partial.clone(),
-        root: at.root()?,
+        root: location.root()?,
         writer,
         files: BTreeSet::new(),
         done: Backup::default(),
@@ -108,7 +108,7 @@ fn copy_data(at: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError> {
     copied
 }
 
-struct Copy<'a> {
+struct BackupCopy<'a> {
     from: &'a Path,
     to: PathBuf,
     root: Root,
@@ -129,7 +129,7 @@ struct EndVersion {
     files: Vec<FileEntry>,
 }
 
-impl Copy<'_> {
+impl BackupCopy<'_> {
     fn run(&mut self) -> Result<Backup, StoreError> {
         let mut last = String::new();
         for attempt in 0..MAX_ATTEMPTS {
@@ -183,8 +183,8 @@ impl Copy<'_> {
         }
         let committed = |end: &EndVersion| end.committed.map_or(0, |version| version.max(0) as u64);
         let mut remembered = Remembered::read(self.from, &self.writer)?;
-        if let Some(least) = ends.iter().map(committed).min() {
-            remembered.flushed = remembered.flushed.min(least);
+        if let Some(min) = ends.iter().map(committed).min() {
+            remembered.flushed = remembered.flushed.min(min);
         }
         remembered.write(&self.to, &Faults::default())?;
         if let Root::Folder(_) = self.root {

@@ -36,10 +36,10 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
         if wal::segments(&folder)?.last().is_some_and(|last| *last > number) {
             // A running server may have ended the segment since it was read.
             if segment.ending.torn_bytes > 0 {
-                let Some(again) = Segment::read(&path)? else {
+                let Some(reread) = Segment::read(&path)? else {
                     continue;
                 };
-                segment = again;
+                segment = reread;
             }
             segment.ending = segment.ending.of_closed_segment();
         }
@@ -101,8 +101,8 @@ impl Segment {
 /// Checks whether tables and log contain the commits that the folder remembers, and whether another folder has
 /// committed as the same writer.
 pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
-    let found = match contradictions(dir, root, writer) {
-        Ok(found) => found,
+    let errors = match contradictions(dir, root, writer) {
+        Ok(errors) => errors,
         Err(error @ StoreError::Damaged { .. }) => {
             let path = dir.join(commits::FILE);
             // The check of the tables reports damage in a table's log.
@@ -114,7 +114,7 @@ pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut
         Err(StoreError::Table { .. }) => return Ok(()),
         Err(error) => return Err(error),
     };
-    for error in found {
+    for error in errors {
         let (kind, path) = match &error {
             StoreError::MissingEntry { place, .. } => ("entry-missing", place.join("_delta_log")),
             StoreError::CopiedFolder { table, .. } => ("copied", root.name(table.name())),
@@ -139,7 +139,7 @@ pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Ve
         let versions = versions.collect::<Result<_, _>>()?;
         Ok((tables, versions))
     };
-    let mut found = Vec::new();
+    let mut errors = Vec::new();
     for _ in 0..MAX_ATTEMPTS {
         let before = Remembered::read(dir, writer)?;
         let (tables, versions) = open()?;
@@ -164,8 +164,8 @@ pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Ve
             Err(error) if is_still => return Err(error),
             Err(_) => {}
             Ok(some) if is_still => return Ok(some),
-            Ok(some) => found = some,
+            Ok(some) => errors = some,
         }
     }
-    Ok(found)
+    Ok(errors)
 }

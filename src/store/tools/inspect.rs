@@ -79,15 +79,15 @@ impl Size {
 }
 
 /// Checks every file of a data folder.
-pub fn check<'a>(at: impl Into<DataLocation<'a>>) -> Result<Checked, StoreError> {
-    let at = at.into();
-    run_on_thread(|| check_location(at))
+pub fn check<'a>(location: impl Into<DataLocation<'a>>) -> Result<Checked, StoreError> {
+    let location = location.into();
+    run_on_thread(|| check_location(location))
 }
 
 /// Measures the sizes of the tables and of the log in a data folder.
-pub fn stats<'a>(at: impl Into<DataLocation<'a>>) -> Result<Stats, StoreError> {
-    let at = at.into();
-    run_on_thread(|| read_stats(at))
+pub fn stats<'a>(location: impl Into<DataLocation<'a>>) -> Result<Stats, StoreError> {
+    let location = location.into();
+    run_on_thread(|| read_stats(location))
 }
 
 /// Runs `work` on a thread outside of any runtime. Inside a runtime, `object_store` would move its work there.
@@ -95,8 +95,8 @@ pub(crate) fn run_on_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError
     std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
 }
 
-fn check_location(at: DataLocation<'_>) -> Result<Checked, StoreError> {
-    let dir = at.dir;
+fn check_location(location: DataLocation<'_>) -> Result<Checked, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let mut checked = Checked::default();
     let writer = match folder::check_version(dir).and_then(|_| folder::writer_of(dir)) {
@@ -107,7 +107,7 @@ fn check_location(at: DataLocation<'_>) -> Result<Checked, StoreError> {
         }
     };
     check_log(dir, &mut checked)?;
-    let root = at.root()?;
+    let root = location.root()?;
     check_lineage(dir, &root, &writer, &mut checked)?;
     let mut live = LiveFiles::default();
     for table in Table::ALL {
@@ -140,7 +140,7 @@ fn check_table(
     root: &Root,
     table: Table,
     writer: &str,
-    found: &mut LiveFiles,
+    live_files: &mut LiveFiles,
     checked: &mut Checked,
 ) -> Result<(), StoreError> {
     let folder = root.name(table.name());
@@ -164,7 +164,7 @@ fn check_table(
     }
     let open = || DeltaTable::open(root, table).and_then(|opened| Ok((opened.files()?, opened)));
     let (files, mut opened) = match open() {
-        Ok(found) => found,
+        Ok(live_files) => live_files,
         Err(error) => {
             // `sums::check_log_files` has already reported damage to a known file.
             if !matches!(error, StoreError::Damaged { .. }) {
@@ -178,10 +178,10 @@ fn check_table(
         checked.files += 1;
         checked.bytes += file.size;
         let Some((kind, detail)) = find_fault(root, file) else {
-            found.intact.push(file.clone());
+            live_files.intact.push(file.clone());
             continue;
         };
-        found.damaged.insert(file.path.clone());
+        live_files.damaged.insert(file.path.clone());
         // A running server may have replaced and deleted the file meanwhile.
         opened.reload()?;
         live = opened.files()?.into_iter().map(|file| file.path).collect();
@@ -191,10 +191,10 @@ fn check_table(
     }
     let live: HashSet<&str> = live.iter().map(String::as_str).collect();
     for dead in vacuum::dead_files(root, table, &live, &mut Removals::default())? {
-        let ours = name_of(&dead.path).contains(writer) && !writer.is_empty();
+        let is_own = name_of(&dead.path).contains(writer) && !writer.is_empty();
         let (kind, detail) = match dead.removed {
             Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
-            None if ours => ("uncommitted", "it was never committed".to_owned()),
+            None if is_own => ("uncommitted", "it was never committed".to_owned()),
             None => ("orphan", "no table lists it".to_owned()),
         };
         checked.add(Severity::Info, kind, dir, &root.name(&dead.path), detail);
@@ -204,7 +204,7 @@ fn check_table(
 
 /// Checks that rows refer to existing names. The tables of names are listed after the tables of rows, because a running
 /// server writes names before the rows that need them, and removes names after those rows.
-fn check_references(dir: &Path, root: &Root, found: &LiveFiles, checked: &mut Checked) -> Result<(), StoreError> {
+fn check_references(dir: &Path, root: &Root, live: &LiveFiles, checked: &mut Checked) -> Result<(), StoreError> {
     let files_of = |table| {
         if root.has_log(table)? {
             DeltaTable::open(root, table)?.files()
@@ -220,7 +220,7 @@ fn check_references(dir: &Path, root: &Root, found: &LiveFiles, checked: &mut Ch
         };
         names.extend(files);
     }
-    for fault in references::follow(root, &found.intact, &names, &found.damaged) {
+    for fault in references::follow(root, &live.intact, &names, &live.damaged) {
         // A running server may have replaced the file meanwhile.
         if files_of(fault.file.table)?
             .iter()
@@ -310,25 +310,25 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
             .iter()
             .map(|table| dir.join("tables").join(table.name()).join("_delta_log")),
     );
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for folder in folders.iter().filter(|folder| folder.exists()) {
         for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
             let entry = entry.map_err(StoreError::io("list", folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if is_temporary(&name) {
-                found.push(entry.path());
+                paths.push(entry.path());
             }
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
-fn read_stats(at: DataLocation<'_>) -> Result<Stats, StoreError> {
-    let dir = at.dir;
+fn read_stats(location: DataLocation<'_>) -> Result<Stats, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let layout = folder::check_version(dir)?.unwrap_or(0);
-    let root = at.root()?;
+    let root = location.root()?;
     let mut stats = Stats {
         layout,
         ..Stats::default()

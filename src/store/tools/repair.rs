@@ -33,16 +33,16 @@ pub(crate) struct Action {
 
 /// Repairs a folder. Files in a bucket are never removed. If `accept_loss` is true, tables and log are treated as
 /// complete even if they lack data.
-pub(crate) fn repair<'a>(at: impl Into<DataLocation<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
-    let at = at.into();
-    inspect::run_on_thread(|| repair_location(at, accept_loss))
+pub(crate) fn repair<'a>(location: impl Into<DataLocation<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+    let location = location.into();
+    inspect::run_on_thread(|| repair_location(location, accept_loss))
 }
 
-fn repair_location(at: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
-    let dir = at.dir;
+fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let folder = Folder::open(dir, &Faults::default())?;
-    let root = at.root()?;
+    let root = location.root()?;
     let mut actions = Vec::new();
     let mut act = |path: &Path, done: String| {
         let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
@@ -148,7 +148,7 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
         return Ok(false);
     }
     let mut remembered = Remembered::read(dir, writer)?;
-    let mut least = u64::MAX;
+    let mut min = u64::MAX;
     for table in Table::ALL {
         let mut committed = 0;
         if root.has_log(table)? {
@@ -156,11 +156,11 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
             committed = opened.committed(writer)?.map_or(0, |version| version.max(0) as u64);
             remembered.processes.extend(opened.process(writer)?);
         }
-        least = least.min(committed);
+        min = min.min(committed);
         remembered.accepted = remembered.accepted.max(committed);
     }
     remembered.accepted = remembered.accepted.max(remembered.flushed);
-    remembered.flushed = remembered.flushed.min(least);
+    remembered.flushed = remembered.flushed.min(min);
     remembered.write(dir, &Faults::default())?;
     Ok(true)
 }

@@ -38,9 +38,9 @@ impl Deletions {
     pub(in crate::store::maintenance) fn take(
         worker: &mut Worker,
         flushes: &Flushes,
-        asked: &Deletion,
+        requested: &Deletion,
     ) -> Result<Report, StoreError> {
-        asked.check().map_err(StoreError::Request)?;
+        requested.check().map_err(StoreError::Request)?;
         // The flush publishes every profile that was acknowledged before it, and the flushes of other servers.
         flush(worker, flushes)?;
         let mut report = Report::default();
@@ -49,23 +49,23 @@ impl Deletions {
             // If the outcome of an earlier commit is unknown, the list of files is read first.
             worker.tables.resolve_uncertain()?;
             // If another server has replaced listed files meanwhile, the list is made again while the caller waits.
-            let taken = asked
+            let stored_request = requested
                 .clone()
                 .limit_to_live(worker.tables.committed()?, &worker.published.files())?;
             let path = match &request {
                 Some(path) => {
-                    taken.replace(path, &worker.config.faults)?;
+                    stored_request.replace(path, &worker.config.faults)?;
                     path.clone()
                 }
                 None => request
-                    .insert(taken.write(&worker.config.dir, &worker.config.faults)?)
+                    .insert(stored_request.write(&worker.config.dir, &worker.config.faults)?)
                     .clone(),
             };
-            delete(worker, &taken, &path, &mut report)
+            delete(worker, &stored_request, &path, &mut report)
         })?;
         // This deletion has also carried out earlier requests for the same profiles.
         for path in request::pending(&worker.config.dir)? {
-            if Deletion::read(&path).is_ok_and(|earlier| asked.repeats(&earlier)) {
+            if Deletion::read(&path).is_ok_and(|earlier| requested.repeats(&earlier)) {
                 remove(worker, &path)?;
             }
         }
@@ -73,12 +73,12 @@ impl Deletions {
     }
 
     /// Carries out the requests that an earlier attempt has left. Returns the files that the remaining requests need
-    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `asked` is
+    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `requested` is
     /// true.
     pub(in crate::store::maintenance) fn finish(
         &mut self,
         worker: &mut Worker,
-        asked: bool,
+        requested: bool,
         report: &mut Report,
     ) -> (FileHold, Result<(), StoreError>) {
         let requests = match request::pending(&worker.config.dir) {
@@ -88,7 +88,7 @@ impl Deletions {
         self.later.retain(|request, _| requests.contains(request));
         let mut result = Ok(());
         for request in &requests {
-            if !asked && self.later.get(request).is_some_and(|time| Instant::now() < *time) {
+            if !requested && self.later.get(request).is_some_and(|time| Instant::now() < *time) {
                 continue;
             }
             match Deletion::read(request) {
@@ -160,9 +160,9 @@ fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
 
 /// Flushes the head, reads the commits of other servers, and waits for the result.
 fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
-    let mut answer = flushes.request_with_sync();
+    let mut receiver = flushes.request_with_sync();
     loop {
-        match answer.try_recv() {
+        match receiver.try_recv() {
             Ok(result) => return result,
             Err(TryRecvError::Closed) => return Err(StoreError::Closed),
             // A stopped flush thread sends no result.

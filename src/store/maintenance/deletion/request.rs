@@ -277,15 +277,15 @@ impl Deletion {
         let names =
             |file: &&FileEntry| file.table == Table::Series && file.tenant == self.tenant && days.contains(&file.day);
         if !parsed.matchers.is_empty() {
-            let mut chosen = HashSet::new();
+            let mut series_ids = HashSet::new();
             for file in live.iter().filter(names) {
                 each_series(&mut Input::open(root, file)?, |id, labels| {
                     if parsed.matchers.iter().all(|matcher| matcher.matches(&labels)) {
-                        chosen.insert(id);
+                        series_ids.insert(id);
                     }
                 })?;
             }
-            selection.series = Some(Arc::new(chosen));
+            selection.series = Some(Arc::new(series_ids));
         }
         let jobs = covered
             .iter()
@@ -412,15 +412,15 @@ pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(StoreError::io("list", &folder)(error)),
     };
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(StoreError::io("list", &folder))?.path();
         if path.extension().is_some_and(|end| end == "json") {
-            found.push(path);
+            paths.push(path);
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
 fn requests_of(dir: &Path) -> PathBuf {
@@ -548,8 +548,8 @@ mod tests {
     fn no_flipped_bit_of_a_request_makes_another_request() {
         let dir = tempfile::tempdir().unwrap();
         let selector = r#"cpu:a:b:c:d{service_name="cart"}"#;
-        let asked = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
-        let taken = asked.limit_to_live(4, &[file("a"), file("b")]).unwrap();
+        let requested = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
+        let taken = requested.limit_to_live(4, &[file("a"), file("b")]).unwrap();
         let path = taken.write(dir.path(), &Faults::default()).unwrap();
         let bytes = fs::read(&path).unwrap();
         for bit in 0..bytes.len() * 8 {

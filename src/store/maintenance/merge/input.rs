@@ -160,14 +160,14 @@ impl SeriesBatches {
             }
             let text = |error: ArrowError| error.to_string();
             let keys = Keys::of(&batch).map_err(text)?;
-            let wanted = keys.at(0);
+            let first_key = keys.at(0);
             if let Some(first) = parts.first()
-                && Keys::of(first).map_err(text)?.at(0) != wanted
+                && Keys::of(first).map_err(text)?.at(0) != first_key
             {
                 self.rest = Some(batch);
                 break;
             }
-            let end = (1..batch.num_rows()).find(|row| keys.at(*row) != wanted);
+            let end = (1..batch.num_rows()).find(|row| keys.at(*row) != first_key);
             let Some(end) = end else {
                 parts.push(batch);
                 continue;

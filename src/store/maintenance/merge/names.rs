@@ -158,14 +158,14 @@ impl StackSet {
                 }));
             }
             let stack = (id, start, self.paths.len() as u32);
-            let place = if let Some((place, _)) = known {
-                self.stacks[place as usize] = stack;
-                place
+            let index = if let Some((index, _)) = known {
+                self.stacks[index as usize] = stack;
+                index
             } else {
                 self.stacks.push(stack);
                 self.stacks.len() as u32 - 1
             };
-            self.known.insert(id, (place, has_start_lines));
+            self.known.insert(id, (index, has_start_lines));
         }
         Ok(())
     }

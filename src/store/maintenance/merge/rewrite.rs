@@ -324,8 +324,8 @@ fn write_profiles(
         },
         |hour, batch| {
             (environment.throttle)()?;
-            let place = if let Some(place) = open.iter().position(|(other, ..)| *other == hour) {
-                place
+            let index = if let Some(index) = open.iter().position(|(other, ..)| *other == hour) {
+                index
             } else {
                 let name = environment.name(job);
                 written.paths.push(file_path(job, &name));
@@ -333,7 +333,7 @@ fn write_profiles(
                 open.push((hour, output, FileStats::default()));
                 open.len() - 1
             };
-            let (_, output, stats) = &mut open[place];
+            let (_, output, stats) = &mut open[index];
             let failed = |error: ArrowError| StoreError::Parquet {
                 path: output.path().to_owned(),
                 reason: error.to_string(),

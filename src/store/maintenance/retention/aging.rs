@@ -158,15 +158,15 @@ pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, polic
                 continue;
             };
             let age = Duration::from_micros(now_us.saturating_sub(time.max).max(0) as u64);
-            let wanted = aging
+            let due_resolution = aging
                 .downsample
                 .iter()
                 .filter(|step| age >= step.after)
                 .map(|step| step.interval.as_secs() as u32)
                 .max()
                 .unwrap_or(0);
-            if wanted > MergedName::of(&file.path).resolution {
-                groups.entry(wanted).or_default().push(file);
+            if due_resolution > MergedName::of(&file.path).resolution {
+                groups.entry(due_resolution).or_default().push(file);
             }
         }
         for (resolution, mut files) in groups {
@@ -212,7 +212,7 @@ mod tests {
             tenant: tenant_id("t"),
             day,
             time: types.map(|_| Bounds::new(start, start + 1000)),
-            profile_type: types.map(|(least, most)| Bounds::new(least.into(), most.into())),
+            profile_type: types.map(|(min, max)| Bounds::new(min.into(), max.into())),
             series: None,
             checksum: None,
         }

@@ -83,8 +83,8 @@ impl ClockReading {
             return later;
         }
         let expected = self.expected(later.running);
-        let most = later.running.saturating_sub(self.running) / FOLLOWED;
-        let wall = expected + lead(later.wall, expected).min(most) - lead(expected, later.wall).min(most);
+        let max = later.running.saturating_sub(self.running) / FOLLOWED;
+        let wall = expected + lead(later.wall, expected).min(max) - lead(expected, later.wall).min(max);
         Self { wall, ..later }
     }
 }
@@ -125,14 +125,14 @@ impl ClockWatch {
             running: clock.running(),
             tolerance: MAX_DEVIATION,
         };
-        let place = self
+        let position = self
             .anchor
             .map_or(ReadingPosition::Expected, |seen| seen.position_of(&now));
         let settled = self.first_after_jump.is_some_and(|since| {
             since.position_of(&now) == ReadingPosition::Expected
                 && now.running.saturating_sub(since.running) >= TRUST_DELAY
         });
-        if place == ReadingPosition::Expected || settled {
+        if position == ReadingPosition::Expected || settled {
             if self.first_after_jump.take().is_some() {
                 self.written_at = None;
                 tracing::info!(now = text(now.wall), "the clock is trusted again");
@@ -148,7 +148,7 @@ impl ClockWatch {
             .is_none_or(|since| since.position_of(&now) != ReadingPosition::Expected)
         {
             self.first_after_jump = Some(now);
-            if let Some(believed) = self.anchor.filter(|_| place == ReadingPosition::Ahead) {
+            if let Some(believed) = self.anchor.filter(|_| position == ReadingPosition::Ahead) {
                 metrics.clock_jumps.inc();
                 tracing::warn!(
                     expected = text(believed.expected(now.running)),
@@ -160,7 +160,7 @@ impl ClockWatch {
             }
         }
         // A clock that is behind makes nothing look too old.
-        let may_delete = place != ReadingPosition::Ahead || settled;
+        let may_delete = position != ReadingPosition::Ahead || settled;
         metrics.clock_doubted.set(i64::from(!may_delete));
         may_delete
     }

@@ -71,18 +71,18 @@ impl SpaceLimits {
     /// Returns the files to remove for the limits of tenants and for the limit of all tables. Files of a tenant that
     /// exceeds its own limit are removed first.
     pub(crate) fn excess_files(&self, files: &[FileEntry]) -> Vec<ExcessFiles> {
-        let mut crowded = Vec::new();
+        let mut groups = Vec::new();
         let mut left: Vec<&FileEntry> = files.iter().collect();
-        for (tenant, most) in &self.tenants {
+        for (tenant, max) in &self.tenants {
             let own = left.iter().copied().filter(|file| file.tenant == *tenant);
-            let Some(found) = oldest(own, *most) else {
+            let Some(excess) = oldest(own, *max) else {
                 continue;
             };
-            left.retain(|file| !found.has(file));
-            crowded.push(found);
+            left.retain(|file| !excess.has(file));
+            groups.push(excess);
         }
-        crowded.extend(self.whole.and_then(|most| oldest(left, most)));
-        crowded
+        groups.extend(self.whole.and_then(|max| oldest(left, max)));
+        groups
     }
 }
 
@@ -93,46 +93,46 @@ impl ExcessFiles {
     }
 }
 
-/// Returns the files to remove so that the other files have at most `most` bytes; `None` if all files fit.
-pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u64) -> Option<ExcessFiles> {
+/// Returns the files to remove so that the other files have at most `max` bytes; `None` if all files fit.
+pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, max: u64) -> Option<ExcessFiles> {
     let mut total = 0;
     let mut newest = i64::MIN;
     // Each file with the time of its last row. For stacks and series, the time is the end of the next day.
     let mut in_order: Vec<(i64, &FileEntry)> = Vec::new();
     for file in files {
         total += file.size;
-        let over = match file.time {
+        let end_us = match file.time {
             Some(time) => {
                 newest = newest.max(time.max);
                 time.max
             }
             None => TimeSpan::of_day(file.day).end.saturating_add(DAY_US),
         };
-        in_order.push((over, file));
+        in_order.push((end_us, file));
     }
-    if total <= most {
+    if total <= max {
         return None;
     }
-    in_order.sort_by_key(|(over, _)| *over);
+    in_order.sort_by_key(|(end_us, _)| *end_us);
     let kept_from = newest.saturating_sub(HOUR_US);
-    let mut crowded = ExcessFiles {
+    let mut excess = ExcessFiles {
         files: BTreeMap::new(),
         bytes: 0,
         newest_us: i64::MIN,
         remaining_bytes: 0,
     };
-    for (over, file) in in_order {
-        let is_enough = total - crowded.bytes <= most;
+    for (end_us, file) in in_order {
+        let is_enough = total - excess.bytes <= max;
         // Samples and profiles of one flush end at the same moment, and are removed together.
-        if over >= kept_from || is_enough && over > crowded.newest_us {
+        if end_us >= kept_from || is_enough && end_us > excess.newest_us {
             break;
         }
-        crowded.newest_us = over;
-        crowded.bytes += file.size;
-        crowded.files.entry(file.table).or_default().push(file.clone());
+        excess.newest_us = end_us;
+        excess.bytes += file.size;
+        excess.files.entry(file.table).or_default().push(file.clone());
     }
-    crowded.remaining_bytes = (total - crowded.bytes).saturating_sub(most);
-    Some(crowded)
+    excess.remaining_bytes = (total - excess.bytes).saturating_sub(max);
+    Some(excess)
 }
 
 #[cfg(test)]

@@ -34,10 +34,10 @@ impl SpaceControl {
     ) -> Result<(), StoreError> {
         let config = worker.config.clone();
         let space = &config.maintenance.space;
-        let mut left_over = 0;
-        for crowded in space.excess_files(&worker.published.files()) {
-            left_over += crowded.remaining_bytes;
-            remove(worker, crowded, "retention_size", report)?;
+        let mut remaining_bytes = 0;
+        for excess in space.excess_files(&worker.published.files()) {
+            remaining_bytes += excess.remaining_bytes;
+            remove(worker, excess, "retention_size", report)?;
         }
         // Files of a bucket are not on this disk. While the clock cannot be trusted, files that look old are not
         // deleted.
@@ -45,9 +45,9 @@ impl SpaceControl {
             && may_delete
             && worker.published.root.bucket().is_none()
         {
-            left_over += self.restore_free_space(worker, vacuum, &floor, report)?;
+            remaining_bytes += self.restore_free_space(worker, vacuum, &floor, report)?;
         }
-        self.warn(left_over);
+        self.warn(remaining_bytes);
         Ok(())
     }
 
@@ -77,43 +77,43 @@ impl SpaceControl {
         }
         let files = worker.published.files();
         let total: u64 = files.iter().map(|file| file.size).sum();
-        let Some(crowded) = oldest(files.iter(), total.saturating_sub(missing)) else {
+        let Some(excess) = oldest(files.iter(), total.saturating_sub(missing)) else {
             return Ok(0);
         };
         self.relieved_at = Some(Instant::now() + delay + config.maintenance.interval);
-        let left_over = crowded.remaining_bytes;
-        remove(worker, crowded, "free_space", report)?;
-        Ok(left_over)
+        let remaining_bytes = excess.remaining_bytes;
+        remove(worker, excess, "free_space", report)?;
+        Ok(remaining_bytes)
     }
 
     /// Logs a warning if the files that must stay exceed the limit. Logs the warning again only if the files have
     /// fitted in the meantime.
-    fn warn(&mut self, left_over: u64) {
-        if left_over > 0 && !self.has_warned {
+    fn warn(&mut self, remaining_bytes: u64) {
+        if remaining_bytes > 0 && !self.has_warned {
             tracing::warn!(
-                bytes = left_over,
+                bytes = remaining_bytes,
                 "the profiles of the newest hour and the names of two days exceed the limit on space, but must stay"
             );
         }
-        self.has_warned = left_over > 0;
+        self.has_warned = remaining_bytes > 0;
     }
 }
 
 fn remove(
     worker: &mut Worker,
-    crowded: ExcessFiles,
+    excess: ExcessFiles,
     reason: &'static str,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    if crowded.bytes == 0 {
+    if excess.bytes == 0 {
         return Ok(());
     }
-    let until = chrono::DateTime::from_timestamp_micros(crowded.newest_us).unwrap_or_default();
+    let until = chrono::DateTime::from_timestamp_micros(excess.newest_us).unwrap_or_default();
     tracing::info!(
         reason,
-        bytes = crowded.bytes,
+        bytes = excess.bytes,
         until = until.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         "removing the oldest profiles to make room"
     );
-    worker.remove(crowded.files, reason, report)
+    worker.remove(excess.files, reason, report)
 }

@@ -69,12 +69,12 @@ pub(crate) fn dead_files(
     live: &HashSet<&str>,
     removals: &mut Removals,
 ) -> Result<Vec<DeadFile>, StoreError> {
-    let found = root.parquet_files(table, |path| !live.contains(path))?;
-    if found.is_empty() {
+    let files = root.parquet_files(table, |path| !live.contains(path))?;
+    if files.is_empty() {
         return Ok(Vec::new());
     }
     let log = root.log_files(table)?;
-    let newest = found.iter().chain(&log).map(|file| file.modified).max();
+    let newest = files.iter().chain(&log).map(|file| file.modified).max();
     let older_by = |file: &ListedObject| match root {
         Root::Folder(_) => Duration::MAX,
         Root::Bucket(_) => newest
@@ -82,10 +82,10 @@ pub(crate) fn dead_files(
             .unwrap_or_default(),
     };
     removals.read_on(root, table, log)?;
-    let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
+    let there: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     // The times for files in `live` stay, because another server may have removed these files meanwhile.
     (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
-    Ok(found
+    Ok(files
         .into_iter()
         .map(|file| DeadFile {
             removed: removals.left.get(&file.path).copied(),

@@ -119,20 +119,20 @@ impl BlockCache {
     /// Opens the cache in `folder` with the blocks of an earlier process, and evicts blocks down to `limit` bytes.
     pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let mut found = Vec::new();
+        let mut blocks = Vec::new();
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
             match entry.file_name().to_str().and_then(BlockKey::parse) {
-                Some(key) => found.push((metadata.modified().ok(), key, metadata.len())),
+                Some(key) => blocks.push((metadata.modified().ok(), key, metadata.len())),
                 // An earlier process did not finish the write of this file.
                 None if metadata.is_file() => drop(fs::remove_file(entry.path())),
                 None => {}
             }
         }
-        found.sort_by_key(|(modified, ..)| *modified);
+        blocks.sort_by_key(|(modified, ..)| *modified);
         let mut state = State::default();
-        for (_, key, bytes) in found {
+        for (_, key, bytes) in blocks {
             state.insert(key, bytes);
             state.set_written(key);
         }

@@ -28,14 +28,14 @@ async fn a_deletion_reaches_what_another_server_flushed_before_it_was_asked_for(
     let (one, two, three) = (scratch(), scratch(), scratch());
     let bucket = Faulty::new(Fault::Refused);
     // The poll intervals are an hour, so no server polls the tables on its own.
-    let asked = open(one.path(), &bucket);
+    let requested = open(one.path(), &bucket);
     let other = open(two.path(), &bucket);
     let refused = other.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;
     assert!(refused.is_empty(), "{refused:?}");
     push(&other, 2).await;
     other.flush().await.unwrap();
-    asked.maintain(deletion("gone")).await.unwrap();
-    assert_eq!(found(&asked, &bucket).await, once([2]));
+    requested.maintain(deletion("gone")).await.unwrap();
+    assert_eq!(found(&requested, &bucket).await, once([2]));
     let seen = open(three.path(), &bucket);
     assert_eq!(found(&seen, &bucket).await, once([2]));
 }

@@ -68,7 +68,7 @@ pub(crate) fn select(
     table: Table,
     batch: &RecordBatch,
     selected: &[bool],
-    wanted: &HashSet<String>,
+    paths: &HashSet<String>,
 ) -> Result<Vec<bool>, String> {
     let path = batch
         .column_by_name("path")
@@ -77,7 +77,7 @@ pub(crate) fn select(
     Ok((0..batch.num_rows())
         .map(|row| {
             selected.get(row).copied().unwrap_or(true)
-                && wanted.contains(&format!("{}/{}", table.name(), unescape(path.value(row))))
+                && paths.contains(&format!("{}/{}", table.name(), unescape(path.value(row))))
         })
         .collect())
 }
@@ -118,9 +118,9 @@ fn stats_array(stats: &FileStats, checksum: Option<Checksum>) -> Result<StructAr
     let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
     let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
     if let Some(time) = stats.time {
-        let least = time.min.div_euclid(1_000);
-        let most = time.max.saturating_add(999).div_euclid(1_000);
-        columns.push((TIME, texts(time_text(least)), texts(time_text(most))));
+        let min = time.min.div_euclid(1_000);
+        let max = time.max.saturating_add(999).div_euclid(1_000);
+        columns.push((TIME, texts(time_text(min)), texts(time_text(max))));
     }
     if let Some(types) = &stats.profile_type {
         columns.push((PROFILE_TYPE, texts(types.min.to_string()), texts(types.max.to_string())));
@@ -235,17 +235,16 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
     let whole = text(CHECKSUM).and_then(|text| u64::from_str_radix(text, 16).ok());
     entry.checksum = whole.map(|file| Checksum { file, tail: tail() });
     entry.series =
-        range(SERIES).and_then(|(least, most)| Some(Bounds::new(SeriesId(least.as_i64()?), SeriesId(most.as_i64()?))));
+        range(SERIES).and_then(|(min, max)| Some(Bounds::new(SeriesId(min.as_i64()?), SeriesId(max.as_i64()?))));
     entry.profile_type =
-        range(PROFILE_TYPE).and_then(|(least, most)| Some(Bounds::new(least.as_str()?.into(), most.as_str()?.into())));
+        range(PROFILE_TYPE).and_then(|(min, max)| Some(Bounds::new(min.as_str()?.into(), max.as_str()?.into())));
     // Another writer may have truncated the largest time to milliseconds.
     let micros = |value: &serde_json::Value| {
         DateTime::parse_from_rfc3339(value.as_str()?)
             .ok()
             .map(|time| time.timestamp_micros())
     };
-    entry.time =
-        range(TIME).and_then(|(least, most)| Some(Bounds::new(micros(least)?, micros(most)?.saturating_add(999))));
+    entry.time = range(TIME).and_then(|(min, max)| Some(Bounds::new(micros(min)?, micros(max)?.saturating_add(999))));
 }
 
 /// Returns a day in the form of paths, such as `2026-11-21`.

@@ -174,22 +174,22 @@ impl Log {
     }
 
     /// Adds the files that the listing lacks. Requests each next name until a file does not exist.
-    async fn complete(&self, store: &Arc<dyn ObjectStore>, mut found: Vec<ObjectMeta>) -> Result<Vec<ObjectMeta>> {
-        let listed = found.len();
-        let of_kind = |found: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
-            let names = found.iter().filter_map(|meta| meta.location.filename());
+    async fn complete(&self, store: &Arc<dyn ObjectStore>, mut listing: Vec<ObjectMeta>) -> Result<Vec<ObjectMeta>> {
+        let listed = listing.len();
+        let of_kind = |listing: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
+            let names = listing.iter().filter_map(|meta| meta.location.filename());
             names
                 .filter(|name| name.get(20..) == Some(suffix))
                 .filter_map(version_of)
                 .collect()
         };
-        let entries = of_kind(&found, ENTRY);
-        let mut checkpoint = of_kind(&found, CHECKPOINT).last().copied();
+        let entries = of_kind(&listing, ENTRY);
+        let mut checkpoint = of_kind(&listing, CHECKPOINT).last().copied();
         // A listing from a version above 0 begins at a checkpoint that a hint names, or after the last known version.
         if self.first > 0 && checkpoint.is_none() && !entries.contains(&self.first) {
             let meta = self.find_file(store, self.first, CHECKPOINT).await?;
             checkpoint = meta.as_ref().map(|_| self.first);
-            found.extend(meta);
+            listing.extend(meta);
         }
         let mut next = checkpoint.map_or(self.first, |version| version + 1);
         loop {
@@ -197,14 +197,14 @@ impl Log {
                 let Some(meta) = self.find_file(store, next, ENTRY).await? else {
                     break;
                 };
-                found.push(meta);
+                listing.push(meta);
             }
             next += 1;
         }
-        if found.len() > listed {
-            found.sort_by(|one, other| one.location.cmp(&other.location));
+        if listing.len() > listed {
+            listing.sort_by(|one, other| one.location.cmp(&other.location));
         }
-        Ok(found)
+        Ok(listing)
     }
 
     /// Returns the file of a version, if it exists.

@@ -316,8 +316,8 @@ impl DeltaTable {
     /// attempt.
     fn wait_before_retry(&self, attempt: usize) {
         if self.root.bucket().is_some() {
-            let most = 10u64 << attempt.min(6);
-            std::thread::sleep(Duration::from_millis(rand::random_range(1..=most)));
+            let max = 10u64 << attempt.min(6);
+            std::thread::sleep(Duration::from_millis(rand::random_range(1..=max)));
         }
     }
 

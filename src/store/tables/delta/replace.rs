@@ -87,10 +87,10 @@ impl DeltaTable {
             for metadata in scan.scan_metadata(engine.as_ref())? {
                 let (data, selected) = metadata?.scan_files.into_parts();
                 let data = ArrowEngineData::try_from_engine_data(data)?;
-                let chosen = actions::select(self.table, data.record_batch(), &selected, remove)
+                let removed = actions::select(self.table, data.record_batch(), &selected, remove)
                     .map_err(KernelError::generic)?;
-                if chosen.contains(&true) {
-                    transaction.remove_files(FilteredEngineData::try_new(data, chosen)?);
+                if removed.contains(&true) {
+                    transaction.remove_files(FilteredEngineData::try_new(data, removed)?);
                 }
             }
             for file in add {

@@ -144,11 +144,11 @@ pub(crate) fn repair_bits(path: &Path) -> io::Result<bool> {
     for index in wrong {
         let end = ((index + 1) * CHUNK_BYTES).min(bytes.len());
         let chunk = &mut bytes[index * CHUNK_BYTES..end];
-        let wanted = &sums[8 + index * 4..12 + index * 4];
+        let expected = &sums[8 + index * 4..12 + index * 4];
         let bits = chunk.len() * 8;
         let flip = (0..bits).find(|bit| {
             chunk[bit / 8] ^= 1 << (bit % 8);
-            let is_it = crc32fast::hash(chunk).to_be_bytes() == *wanted;
+            let is_it = crc32fast::hash(chunk).to_be_bytes() == *expected;
             chunk[bit / 8] ^= 1 << (bit % 8);
             is_it
         });
@@ -208,7 +208,7 @@ pub(crate) fn check_log_files(log: &Path, extent: Extent) -> Result<LogFiles, St
     }
     entries.sort();
     checkpoints.sort();
-    let mut found = LogFiles {
+    let mut log_files = LogFiles {
         files: Vec::new(),
         faults: Vec::new(),
     };
@@ -221,14 +221,14 @@ pub(crate) fn check_log_files(log: &Path, extent: Extent) -> Result<LogFiles, St
     let named = fs::read(&hint).ok().and_then(|text| version_of_hint(&text));
     match named {
         Some(version) if !log.join(format!("{version:020}.checkpoint.parquet")).exists() => {
-            found.faults.push(fault_of(
+            log_files.faults.push(fault_of(
                 hint,
                 &format!("it names checkpoint {version}, which does not exist"),
                 true,
             ));
         }
         // The hint is optional. Without it, readers list the folder.
-        None if hint.exists() => found.faults.push(fault_of(hint, "it names no checkpoint", false)),
+        None if hint.exists() => log_files.faults.push(fault_of(hint, "it names no checkpoint", false)),
         _ => {}
     }
     let start = checkpoints.last().map(|(version, _)| *version);
@@ -239,7 +239,7 @@ pub(crate) fn check_log_files(log: &Path, extent: Extent) -> Result<LogFiles, St
     for version in from..last {
         let path = log.join(format!("{version:020}.json"));
         if entries.binary_search_by_key(&version, |(version, _)| *version).is_err() && !path.exists() {
-            found
+            log_files
                 .faults
                 .push(fault_of(path, "it is missing, but later entries exist", true));
             break;
@@ -247,20 +247,20 @@ pub(crate) fn check_log_files(log: &Path, extent: Extent) -> Result<LogFiles, St
     }
     let needed = |version: u64| extent == Extent::Whole || start.is_none_or(|start| version >= start);
     let files = entries.into_iter().chain(checkpoints);
-    found.files = files
+    log_files.files = files
         .filter(|(version, _)| needed(*version))
         .map(|(_, path)| path)
         .collect();
-    for path in &found.files {
+    for path in &log_files.files {
         match fault(path) {
-            Ok(Some(reason)) => found.faults.push(fault_of(path.clone(), &reason, true)),
+            Ok(Some(reason)) => log_files.faults.push(fault_of(path.clone(), &reason, true)),
             Ok(None) => {}
             // A running server has removed old files from its log.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("read", path)(error)),
         }
     }
-    Ok(found)
+    Ok(log_files)
 }
 
 /// Fails if a log file that is read to open the table is damaged. The error names the first such file.
