@@ -81,10 +81,10 @@ impl QueryEngine {
     /// (regular expressions, for example), so that it is limited too.
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let limits = self.limits();
-        let place = Deadline::after(limits.timeout)
+        let permit = Deadline::after(limits.timeout)
             .enforce(self.shared.places.acquire())
             .await;
-        let Ok(Ok(_place)) = place else {
+        let Ok(Ok(_place)) = permit else {
             return Err(QueryError::Busy(format!(
                 "{} queries are already running, and none ended in time: retry later, or raise \
                  sql.max_concurrent_queries in the server's configuration",

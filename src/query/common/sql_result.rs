@@ -127,7 +127,7 @@ pub fn run_until<T: Send + 'static>(
             let _ = sender.send(Err(error)).await;
         }
     });
-    let taken = stream::unfold(Some(receiver), |receiver| async {
+    let received = stream::unfold(Some(receiver), |receiver| async {
         let mut receiver = receiver?;
         match receiver.recv().await {
             Some(Ok(Some(item))) => Some((Ok(item), Some(receiver))),
@@ -137,7 +137,7 @@ pub fn run_until<T: Send + 'static>(
             None => Some((Err(QueryError::internal(FAULT)), None)),
         }
     });
-    taken.boxed()
+    received.boxed()
 }
 
 /// Returns the result with limits on its time, rows and bytes. `held` contains the slot of the query and its threads.
@@ -168,12 +168,12 @@ pub(crate) fn limit_result(
     }
 }
 
-/// Returns the error for a result of more than `most` bytes.
-pub(crate) fn too_large(most: usize) -> QueryError {
+/// Returns the error for a result of more than `max` bytes.
+pub(crate) fn too_large(max: usize) -> QueryError {
     QueryError::Limit(format!(
         "the result has more than {} MiB: select fewer columns or rows, or raise sql.max_output in the server's \
             configuration",
-        most >> 20
+        max >> 20
     ))
 }
 

@@ -57,9 +57,9 @@ impl Series {
         clippy::iter_over_hash_type,
         reason = "the rows of blocks are summed, so their order does not matter"
     )]
-    fn get(&self, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
+    fn get(&self, requested: Option<&HashSet<SeriesId>>) -> CachedBlocks {
         let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
-        let Some(wanted) = wanted else {
+        let Some(requested) = requested else {
             if !self.complete {
                 return CachedBlocks::nothing(None);
             }
@@ -68,7 +68,7 @@ impl Series {
                 missing: Missing::None,
             };
         };
-        for series in wanted {
+        for series in requested {
             match self.blocks.get(series) {
                 Some(block) => blocks.extend(block.clone()),
                 None if self.complete => {}
@@ -85,10 +85,12 @@ impl Series {
 }
 
 impl CachedBlocks {
-    fn nothing(wanted: Option<&HashSet<SeriesId>>) -> Self {
+    fn nothing(requested: Option<&HashSet<SeriesId>>) -> Self {
         Self {
             blocks: Vec::new(),
-            missing: wanted.map_or(Missing::All, |wanted| Missing::Some(wanted.iter().copied().collect())),
+            missing: requested.map_or(Missing::All, |requested| {
+                Missing::Some(requested.iter().copied().collect())
+            }),
         }
     }
 }
@@ -109,17 +111,17 @@ impl BlockCache {
     }
 
     /// Returns the cached blocks of a chunk for the series `wanted`. `wanted` is `None` for all series.
-    pub(crate) fn get(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
-        let found = self.0.with(key, |series| series.get(wanted));
-        found.unwrap_or_else(|| CachedBlocks::nothing(wanted))
+    pub(crate) fn get(&self, key: &Key, requested: Option<&HashSet<SeriesId>>) -> CachedBlocks {
+        let found = self.0.with(key, |series| series.get(requested));
+        found.unwrap_or_else(|| CachedBlocks::nothing(requested))
     }
 
-    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all series). A requested series
-    /// without a block has no rows.
-    pub(crate) fn insert(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
+    /// Caches the blocks that were read for a chunk and the series `requested` (`None` for all series). A requested
+    /// series without a block has no rows.
+    pub(crate) fn insert(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, requested: Option<&[SeriesId]>) {
         self.0.change(key, |kept| {
-            kept.complete |= asked.is_none();
-            for series in asked.unwrap_or_default() {
+            kept.complete |= requested.is_none();
+            for series in requested.unwrap_or_default() {
                 kept.blocks.entry(*series).or_insert(None);
             }
             for (series, block) in blocks {
@@ -169,10 +171,10 @@ mod tests {
     #[test]
     fn the_cache_says_what_it_lacks_and_knows_what_has_no_rows() {
         let cache = BlockCache::new(1 << 20);
-        let wanted = HashSet::from([1, 2].map(SeriesId));
+        let requested = HashSet::from([1, 2].map(SeriesId));
         assert_eq!(cache.get(&key(0), None).missing, Missing::All);
         cache.insert(&key(0), vec![(SeriesId(1), one(7))], Some(&[1, 2].map(SeriesId)));
-        let found = cache.get(&key(0), Some(&wanted));
+        let found = cache.get(&key(0), Some(&requested));
         assert_eq!((found.blocks.len(), found.missing), (1, Missing::None));
         assert_eq!(
             cache.get(&key(0), Some(&HashSet::from([SeriesId(3)]))).missing,

@@ -261,12 +261,12 @@ fn values(rows: &[(u32, i64)]) -> Values {
         unit => divisor(unit, value),
     });
     let unit = unit.max(1);
-    let (least, most) = values().fold((0, 0), |(least, most), value| (value.min(least), value.max(most)));
-    match most / unit {
-        most if least >= 0 && most <= i64::from(u16::MAX) => {
+    let (min, max) = values().fold((0, 0), |(min, max), value| (value.min(min), value.max(max)));
+    match max / unit {
+        max if min >= 0 && max <= i64::from(u16::MAX) => {
             Values::Short(unit, values().map(|value| (value / unit) as u16).collect())
         }
-        most if least >= 0 && most <= i64::from(u32::MAX) => {
+        max if min >= 0 && max <= i64::from(u32::MAX) => {
             Values::Narrow(unit, values().map(|value| (value / unit) as u32).collect())
         }
         _ => Values::Wide(values().collect()),

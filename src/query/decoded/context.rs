@@ -88,7 +88,7 @@ impl Context {
         &self,
         time: TimeSpan,
         ids: Vec<StackId>,
-        wanted: Missing,
+        missing: Missing,
     ) -> BoxFuture<'static, Result<Loaded, QueryError>> {
         stacks::load(
             self.runtime.clone(),
@@ -96,7 +96,7 @@ impl Context {
             self.snapshot.clone(),
             self.tenants.clone(),
             time,
-            (ids, wanted),
+            (ids, missing),
         )
     }
 
@@ -165,7 +165,7 @@ impl Contexts {
             caches.blocks.bytes(),
             caches.totals.bytes(),
         ];
-        let most = [
+        let max = [
             limits.stack_cache_bytes,
             limits.series_cache_bytes,
             limits.block_cache_bytes,
@@ -180,7 +180,7 @@ impl Contexts {
             MemoryPart {
                 name: "caches",
                 used: cached.iter().sum(),
-                limit: most.iter().sum::<usize>() as u64,
+                limit: max.iter().sum::<usize>() as u64,
             },
         ]
     }

@@ -145,14 +145,14 @@ pub(crate) fn extra_bytes(name: &str, args: &[Expr]) -> Option<u64> {
         _ => None,
     };
     let is_short = |at: usize| literal(at).is_some_and(|value| value.size() <= size_of::<ScalarValue>() + 16);
-    let most = CallLimits::MAX.value as u64;
+    let max = CallLimits::MAX.value as u64;
     match growth {
         Growth::Modest if name.starts_with("regexp_") && name != "regexp_match" => None,
         Growth::Modest => Some(MODEST_BYTES),
-        Growth::Pad => Some(count().map_or(most, |count| count.saturating_mul(4).min(most))),
+        Growth::Pad => Some(count().map_or(max, |count| count.saturating_mul(4).min(max))),
         Growth::Replace | Growth::RegexReplace if is_short(2) => Some(MODEST_BYTES),
         Growth::Pattern if literal(1).is_some() => Some(MODEST_BYTES),
-        _ => Some(most),
+        _ => Some(max),
     }
 }
 
@@ -167,22 +167,22 @@ pub(crate) fn check_result(name: &str, value: &ColumnarValue, options: &ConfigOp
     Ok(Allowance::charge(options, bytes)?)
 }
 
-/// Refuses a call if the size of its result, `bytes`, exceeds the limit `most`. Both are in bytes.
-pub(crate) fn check_call(name: &str, bytes: usize, most: usize) -> Result<()> {
-    if bytes > most {
+/// Refuses a call if the size of its result, `bytes`, exceeds the limit `max`. Both are in bytes.
+pub(crate) fn check_call(name: &str, bytes: usize, max: usize) -> Result<()> {
+    if bytes > max {
         return Err(QueryError::Limit(format!(
             "{name} would produce {} KiB in one call, more than {} KiB: use shorter texts and lists, or raise \
                 sql.max_query_memory in the server's configuration",
             bytes >> 10,
-            most >> 10
+            max >> 10
         ))
         .into());
     }
     Ok(())
 }
 
-fn check_bytes(name: &str, bytes: i64, most: usize) -> Result<()> {
-    check_call(name, usize::try_from(bytes).unwrap_or_default(), most)
+fn check_bytes(name: &str, bytes: i64, max: usize) -> Result<()> {
+    check_call(name, usize::try_from(bytes).unwrap_or_default(), max)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -279,13 +279,13 @@ impl Growth {
                 if self == Growth::Resize && counts.iter().any(|count| *count < 0) {
                     return Err(QueryError::invalid("the length of a list must not be negative (array_resize)").into());
                 }
-                let most = counts.into_iter().max().unwrap_or(0).max(0);
+                let max = counts.into_iter().max().unwrap_or(0).max(0);
                 let source = if self == Growth::Copies { 0 } else { 2 };
                 let each = args.get(source).map_or(16, |arg| match arg {
                     ColumnarValue::Array(array) => array.get_array_memory_size(),
                     ColumnarValue::Scalar(scalar) => scalar.size(),
                 });
-                total = most.saturating_mul(i64::try_from(each.max(16)).unwrap_or(i64::MAX));
+                total = max.saturating_mul(i64::try_from(each.max(16)).unwrap_or(i64::MAX));
             }
             Growth::Series => {
                 let starts = match args.len() {

@@ -56,14 +56,14 @@ pub(crate) fn function(context: Arc<Context>) -> TableFunction {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let merged = flame::merge(context.clone(), query.clone());
-                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
+                    let (fields, max) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let graph = flame::graph(merged.await?, nodes, Detail::Files).await?;
                         let boxes: Vec<_> = (0..graph.levels.len())
                             .flat_map(|level| graph.blocks(level).map(move |block| (level as i64, block)))
                             .collect();
                         let texts = boxes.iter().map(|(_, block)| block.name.len() + block.file.len());
-                        check_call("flamegraph", texts.sum(), most)?;
+                        check_call("flamegraph", texts.sum(), max)?;
                         let number = |value: fn(&(i64, alluvium_profile::flamegraph::Block<'_>)) -> i64| -> ArrayRef {
                             Arc::new(Int64Array::from_iter_values(boxes.iter().map(value)))
                         };

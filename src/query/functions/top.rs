@@ -48,13 +48,13 @@ pub(crate) fn function(context: Arc<Context>) -> TableFunction {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let merged = flame::merge(context.clone(), query.clone());
-                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
+                    let (fields, max) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let held = flame::tree(merged.await?).await?;
                         let mut rows = TopTable::from_tree(&held.tree).rows;
                         rows.truncate(count);
                         let texts = rows.iter().map(|row| row.name.len() + row.file.len());
-                        check_call("top", texts.sum(), most)?;
+                        check_call("top", texts.sum(), max)?;
                         let columns: Vec<ArrayRef> = vec![
                             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.name))),
                             Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.flat))),

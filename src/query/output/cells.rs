@@ -178,7 +178,7 @@ fn uniform(column: &ArrayRef, kind: Kind) -> Result<ArrayRef, QueryError> {
         };
         return Ok(list);
     }
-    let wanted = match kind.simple {
+    let data_type = match kind.simple {
         Simple::Int2 | Simple::Int4 | Simple::Int8 => DataType::Int64,
         Simple::Float4 | Simple::Float8 => DataType::Float64,
         Simple::Text | Simple::Numeric => DataType::Utf8,
@@ -192,15 +192,15 @@ fn uniform(column: &ArrayRef, kind: Kind) -> Result<ArrayRef, QueryError> {
         },
         Simple::Bool | Simple::Json => return Ok(column),
     };
-    if *column.data_type() == wanted {
+    if *column.data_type() == data_type {
         return Ok(column);
     }
     // A time zone affects only the display, not the instant.
-    if let (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(..)) = (column.data_type(), &wanted) {
+    if let (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(..)) = (column.data_type(), &data_type) {
         let in_utc = cast(&column, &DataType::Timestamp(*unit, Some("+00:00".into())))?;
-        return Ok(cast(&in_utc, &wanted)?);
+        return Ok(cast(&in_utc, &data_type)?);
     }
-    Ok(cast(&column, &wanted)?)
+    Ok(cast(&column, &data_type)?)
 }
 
 fn cell(kind: Kind, array: &ArrayRef, row: usize) -> Result<Cell<'_>, QueryError> {

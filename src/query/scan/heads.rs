@@ -43,13 +43,13 @@ pub(crate) fn head_stream(
 ) -> Result<BatchStream, QueryError> {
     // Reports wrong arguments here instead of in the stream.
     indices_of(&table.schema(), columns)?;
-    let wanted = HeadSelection {
+    let selection = HeadSelection {
         table,
         head_filter: filter.clone(),
         row_filter: filter.clone(),
         columns: columns.iter().map(ToString::to_string).collect(),
     };
-    Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(wanted)))
+    Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(selection)))
 }
 
 /// Like [`head_stream`], for one head.
@@ -68,24 +68,24 @@ pub(crate) fn one_head_stream(
 }
 
 /// Returns the rows of the heads as a plan with the columns of `schema`. The rows are built when the plan runs. Heads
-/// may omit rows that do not pass `asked`. Each row is checked against `checked`.
+/// may omit rows that do not pass `requested`. Each row is checked against `checked`.
 pub(crate) fn head_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
     table: Table,
-    (asked, checked): (&ScanFilter, &ScanFilter),
+    (requested, checked): (&ScanFilter, &ScanFilter),
     schema: SchemaRef,
 ) -> Arc<dyn ExecutionPlan> {
-    let wanted = HeadSelection {
+    let selection = HeadSelection {
         table,
-        head_filter: asked.clone(),
+        head_filter: requested.clone(),
         row_filter: checked.clone(),
         columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
     };
     let rows = HeadRows {
         runtime: runtime.clone(),
         heads: snapshot.heads.clone(),
-        selection: Arc::new(wanted),
+        selection: Arc::new(selection),
         schema: schema.clone(),
     };
     let nothing = Arc::new(PlaceholderRowExec::new(Arc::new(Schema::empty())));
@@ -167,11 +167,11 @@ pub(crate) fn sums_of(
     })
 }
 
-fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<HeadSelection>) -> BatchStream {
+fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, selection: Arc<HeadSelection>) -> BatchStream {
     let read = stream::iter(heads).then(move |head| {
-        let (wanted, memory) = (wanted.clone(), runtime.reservation("rows in memory"));
+        let (selection, memory) = (selection.clone(), runtime.reservation("rows in memory"));
         run_with_slot(&runtime, move |cancellation| {
-            let batches = one_head(head.as_ref(), &wanted, &memory, cancellation)?;
+            let batches = one_head(head.as_ref(), &selection, &memory, cancellation)?;
             Ok((batches, memory))
         })
     });
@@ -210,25 +210,25 @@ fn run_with_slot<T: Send + 'static>(
 /// after the query was dropped.
 fn one_head(
     head: &dyn HeadScan,
-    wanted: &HeadSelection,
+    selection: &HeadSelection,
     memory: &MemoryReservation,
     cancellation: &Cancellation,
 ) -> Result<Vec<RecordBatch>, QueryError> {
     cancellation.check()?;
-    let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
+    let columns: Vec<&str> = selection.columns.iter().map(String::as_str).collect();
     // If a head applies the filter exactly, only the stacks are checked again, and the columns for the other checks are
     // not requested.
     let checked = if head.is_exact() {
         ScanFilter {
-            stacks: wanted.row_filter.stacks.clone(),
+            stacks: selection.row_filter.stacks.clone(),
             ..ScanFilter::default()
         }
     } else {
-        wanted.row_filter.clone()
+        selection.row_filter.clone()
     };
-    let asked = ScanFilter {
-        projection: Some(head_columns(&wanted.table.schema(), &checked, &columns)?),
-        ..wanted.head_filter.clone()
+    let requested = ScanFilter {
+        projection: Some(head_columns(&selection.table.schema(), &checked, &columns)?),
+        ..selection.head_filter.clone()
     };
     let mut batches = Vec::new();
     let mut take = |batch: &RecordBatch| -> Result<(), QueryError> {
@@ -240,16 +240,16 @@ fn one_head(
         }
         Ok(())
     };
-    let mut taken = Ok(());
-    head.scan_with(wanted.table, &asked, &mut |batch| {
-        taken = take(&batch);
-        if taken.is_ok() {
+    let mut result = Ok(());
+    head.scan_with(selection.table, &requested, &mut |batch| {
+        result = take(&batch);
+        if result.is_ok() {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
         }
     });
-    taken.map(|()| batches)
+    result.map(|()| batches)
 }
 
 /// Returns the columns to request from a head: the wanted columns and the columns that the filter checks.
@@ -304,10 +304,10 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
             also(BooleanBuffer::collect_bool(rows, |row| days.contains(&values[row])));
         }
     }
-    if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
+    if let (Some(profile_type), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
         let values = column.as_string::<i32>();
         also(BooleanBuffer::collect_bool(rows, |row| {
-            values.value(row) == wanted.as_str()
+            values.value(row) == profile_type.as_str()
         }));
     }
     if let (Some(set), Some(column)) = (&filter.series, batch.column_by_name(SERIES)) {

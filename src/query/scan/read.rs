@@ -261,7 +261,7 @@ impl SeriesFilter<'_> {
     }
 }
 
-fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&SeriesFilter<'_>>) -> bool {
+fn may_match(file: &FileEntry, filter: &ScanFilter, series_filter: Option<&SeriesFilter<'_>>) -> bool {
     if filter
         .tenants
         .as_ref()
@@ -277,14 +277,14 @@ fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&SeriesFilter
             return false;
         }
     }
-    if let (Some(wanted), Some(bounds)) = (&filter.profile_type, &file.profile_type)
-        && !bounds.contains(wanted)
+    if let (Some(profile_type), Some(bounds)) = (&filter.profile_type, &file.profile_type)
+        && !bounds.contains(profile_type)
     {
         return false;
     }
-    wanted.is_none_or(|wanted| match file.series {
-        Some(series) => wanted.may_be_in(series),
-        None => wanted.bounds.is_some(),
+    series_filter.is_none_or(|series_filter| match file.series {
+        Some(series) => series_filter.may_be_in(series),
+        None => series_filter.bounds.is_some(),
     })
 }
 

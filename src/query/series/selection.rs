@@ -66,30 +66,30 @@ pub(crate) fn active(
             time,
             ..ScanFilter::default()
         };
-        let chosen = context.totals(filter).await?;
-        blocking::run(move |cancellation| by_type(&chosen, time, memory, cancellation)).await
+        let selected = context.totals(filter).await?;
+        blocking::run(move |cancellation| by_type(&selected, time, memory, cancellation)).await
     })
 }
 
 fn by_type(
-    chosen: &SelectedRuns,
+    selected: &SelectedRuns,
     time: Option<TimeSpan>,
     memory: MemoryReservation,
     cancellation: &Cancellation,
 ) -> Result<Charged<Active>, QueryError> {
     // The runs of a file are grouped by type, and there are few types, so a linear search is fast.
-    let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
+    let mut types: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
     let mut last = 0;
     let (mut series_of_types, mut charged) = (0, 0);
-    for run in chosen.runs().filter(|run| run.occurs(time)) {
+    for run in selected.runs().filter(|run| run.occurs(time)) {
         let is_its = |(profile_type, _): &(ProfileTypeId, FastSet<SeriesId>)| *profile_type == run.profile_type;
-        if !found.get(last).is_some_and(is_its) {
-            last = found.iter().position(is_its).unwrap_or(found.len());
+        if !types.get(last).is_some_and(is_its) {
+            last = types.iter().position(is_its).unwrap_or(types.len());
         }
-        if let Some((_, series)) = found.get_mut(last) {
+        if let Some((_, series)) = types.get_mut(last) {
             series_of_types += usize::from(series.insert(run.series));
         } else {
-            found.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
+            types.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
             series_of_types += 1;
         }
         cancellation.check()?;
@@ -99,9 +99,9 @@ fn by_type(
         }
     }
     memory.try_resize(series_of_types * (ID_BYTES + size_of::<Active>()))?;
-    found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    types.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
     let mut all: Vec<Active> = Vec::with_capacity(series_of_types);
-    for (profile_type, series) in found {
+    for (profile_type, series) in types {
         cancellation.check()?;
         let first = all.len();
         all.extend(series.into_iter().map(|series| Active {
@@ -145,16 +145,16 @@ pub(crate) fn select(
     blocking::run(move |cancellation| {
         let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
         let synthetic = synthetic.then(|| Synthetic::of(&profile_type));
-        let mut chosen = HashSet::new();
+        let mut selected = HashSet::new();
         for (id, labels) in labels.iter() {
             cancellation.check()?;
             let all = synthetic.as_ref().map(|synthetic| synthetic.with(labels));
             let all = all.as_ref().unwrap_or(labels);
             if matchers.iter().all(|matcher| matcher.matches(all)) {
-                chosen.insert(*id);
+                selected.insert(*id);
             }
         }
-        Ok(Some(Arc::new(chosen)))
+        Ok(Some(Arc::new(selected)))
     })
 }
 

@@ -85,10 +85,10 @@ pub(crate) fn find(
     Box::pin(async move {
         let time = query.range.micros();
         let labels = context.labels(time).await?;
-        let chosen = |labels: &Labels| query.matchers.iter().all(|matcher| matcher.matches(labels));
+        let selected = |labels: &Labels| query.matchers.iter().all(|matcher| matcher.matches(labels));
         let series = (!query.matchers.is_empty()).then(|| {
-            let chosen = labels.iter().filter(|(_, labels)| chosen(labels));
-            Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<SeriesId>>())
+            let selected = labels.iter().filter(|(_, labels)| selected(labels));
+            Arc::new(selected.map(|(id, _)| *id).collect::<HashSet<SeriesId>>())
         });
         let filter = ScanFilter {
             tenants: Some(context.tenants.clone()),
@@ -112,7 +112,7 @@ pub(crate) fn find(
         let is_wanted = move |id: &str, of_type: &str| {
             !id.is_empty() && (ids.is_empty() || ids.contains(id)) && names.contain(of_type)
         };
-        let add = move |(found, memory): &mut (FoundProfiles, MemoryReservation),
+        let add = move |(profiles, memory): &mut (FoundProfiles, MemoryReservation),
                         batch: &RecordBatch|
               -> Result<(), QueryError> {
             let (times, series) = (schema::times(batch, TIME)?, schema::integers(batch, SERIES)?);
@@ -124,24 +124,24 @@ pub(crate) fn find(
                     types: [types.value(row).into()].into(),
                     series: [SeriesId(series[row])].into(),
                 };
-                found.add((times[row], ids.value(row).into()), rows, limit);
+                profiles.add((times[row], ids.value(row).into()), rows, limit);
             }
-            Ok(memory.try_resize(found.bytes())?)
+            Ok(memory.try_resize(profiles.bytes())?)
         };
         let mut parts = stream::fold(streams, make, add).await?;
-        let (mut found, memory) = parts.pop().unwrap_or_else(make);
+        let (mut profiles, memory) = parts.pop().unwrap_or_else(make);
         for (part, _) in parts {
             for (key, rows) in part.profiles {
-                found.add(key, rows, limit);
+                profiles.add(key, rows, limit);
             }
-            memory.try_resize(found.bytes())?;
+            memory.try_resize(profiles.bytes())?;
         }
-        if query.limit == 0 && found.profiles.len() > MAX_PROFILES {
+        if query.limit == 0 && profiles.profiles.len() > MAX_PROFILES {
             return Err(QueryError::Limit(format!(
                 "there are more than {MAX_PROFILES} profiles; select a shorter time range or set a limit"
             )));
         }
-        let kept = found.profiles.into_iter().map(|((time_us, id), rows)| KeptProfile {
+        let kept = profiles.profiles.into_iter().map(|((time_us, id), rows)| KeptProfile {
             id,
             time_us,
             duration_ns: rows.duration_ns,

@@ -102,8 +102,8 @@ async fn analyzed(
 /// Returns the number of files of each table that the plan reads and skips. If the plan has run, the numbers of row
 /// groups and pages follow.
 fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
-    let mut found = ScanMetrics::default();
-    found.visit(physical);
+    let mut metrics = ScanMetrics::default();
+    metrics.visit(physical);
     let mut lines = Vec::new();
     for table in Table::ALL {
         let own = |file: &&crate::store::tables::snapshot::FileEntry| {
@@ -111,7 +111,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
         };
         let all = context.snapshot.files.iter().filter(own).count();
         let folder = format!("/{}/", table.name());
-        let scans: Vec<usize> = found
+        let scans: Vec<usize> = metrics
             .scans
             .iter()
             .map(|paths| paths.iter().filter(|path| path.contains(&folder)).count())
@@ -128,7 +128,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
     if lines.is_empty() {
         lines.push("no files read: everything was pruned, is in memory, or is read by a function".to_owned());
     }
-    for (name, [pruned, kept]) in found.counts() {
+    for (name, [pruned, kept]) in metrics.counts() {
         lines.push(format!("{name}: {kept} read, {pruned} pruned"));
     }
     lines.join("\n")

@@ -112,7 +112,7 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
 fn longest_list(tokens: &[Token]) -> usize {
     // The number of commas in the list of each open bracket; `None` for a list of values.
     let mut open = vec![Some(0)];
-    let (mut most, mut is_in) = (0, false);
+    let (mut max, mut is_in) = (0, false);
     for token in tokens {
         match token {
             Token::Whitespace(_) => continue,
@@ -124,7 +124,7 @@ fn longest_list(tokens: &[Token]) -> usize {
             Token::Comma => {
                 if let Some(Some(count)) = open.last_mut() {
                     *count += 1;
-                    most = most.max(*count);
+                    max = max.max(*count);
                 }
             }
             Token::Word(word) if begins_list(word.keyword) => {
@@ -136,7 +136,7 @@ fn longest_list(tokens: &[Token]) -> usize {
         }
         is_in = matches!(token, Token::Word(word) if word.keyword == Keyword::IN);
     }
-    most + 1
+    max + 1
 }
 
 fn begins_list(keyword: Keyword) -> bool {
@@ -384,8 +384,8 @@ impl Visitor for Shape {
             SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
             _ => None,
         });
-        let most = items.map(most_repeated).max().unwrap_or(1).max(1);
-        self.repeats = self.repeats.saturating_mul(most);
+        let max = items.map(most_repeated).max().unwrap_or(1).max(1);
+        self.repeats = self.repeats.saturating_mul(max);
         ControlFlow::Continue(())
     }
 }
@@ -469,9 +469,9 @@ mod tests {
             let error = check_size(&text).unwrap_err().to_string();
             assert!(error.contains("a list of 1665 columns"), "{error}");
         }
-        let (half, most) = (list(1000), list(MAX_ITEMS));
+        let (half, max) = (list(1000), list(MAX_ITEMS));
         for text in [
-            format!("SELECT {most}"),
+            format!("SELECT {max}"),
             format!("SELECT {half} FROM samples GROUP BY {half} ORDER BY {half}"),
             format!("SELECT 1 WHERE 1 IN ({long}) AND 2 IN ({long})"),
             format!("SELECT [{long}]"),

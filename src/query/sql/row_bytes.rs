@@ -78,13 +78,13 @@ impl RowBytes {
                 columns(schema, costs)
             }
             LogicalPlan::SubqueryAlias(_) | LogicalPlan::Union(_) => {
-                let mut most = vec![0; width];
+                let mut max = vec![0; width];
                 for (input, wide) in plan.inputs().into_iter().zip(&inputs) {
-                    for (most, column) in most.iter_mut().zip(input.schema().columns()) {
-                        *most = wide.get(&column).copied().unwrap_or(0).max(*most);
+                    for (max, column) in max.iter_mut().zip(input.schema().columns()) {
+                        *max = wide.get(&column).copied().unwrap_or(0).max(*max);
                     }
                 }
-                columns(schema, most)
+                columns(schema, max)
             }
             _ => inherited_columns(schema, &known),
         };

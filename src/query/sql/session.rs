@@ -351,12 +351,12 @@ fn placeholder(expr: &Expr) -> Option<usize> {
 
 /// Returns the highest number of a parameter in the statement.
 fn count_parameters(statement: &ast::Statement) -> usize {
-    let mut most = 0;
+    let mut max = 0;
     let _ = ast::visit_expressions(statement, |expr| {
-        most = most.max(placeholder(expr).unwrap_or(0));
+        max = max.max(placeholder(expr).unwrap_or(0));
         ControlFlow::<()>::Continue(())
     });
-    most.min(1000)
+    max.min(1000)
 }
 
 /// Replaces the parameters with literals. Changes the syntax tree instead of the text, so that no value can be parsed

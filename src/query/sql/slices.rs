@@ -34,8 +34,8 @@ pub(crate) struct SmallBatches;
 impl PhysicalOptimizerRule for SmallBatches {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let rows = usize::from(config.execution.batch_size);
-        let most = Allowance::limits(config).unrolled;
-        plan.transform_up(|node| limited(node, rows, most)).data()
+        let max = Allowance::limits(config).unrolled;
+        plan.transform_up(|node| limited(node, rows, max)).data()
     }
 
     fn name(&self) -> &'static str {
@@ -47,11 +47,11 @@ impl PhysicalOptimizerRule for SmallBatches {
     }
 }
 
-fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, most: usize) -> PlanResult<Transformed<Arc<dyn ExecutionPlan>>> {
+fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, max: usize) -> PlanResult<Transformed<Arc<dyn ExecutionPlan>>> {
     if let Some(unnest) = node.downcast_ref::<UnnestExec>() {
         let lists = unnest.list_column_indices().iter();
         let lists = lists.map(|list| list.index_in_input_schema).collect();
-        let checked = map_rows(unnest.input(), Arc::new(UnnestLimit { lists, max: most }));
+        let checked = map_rows(unnest.input(), Arc::new(UnnestLimit { lists, max_bytes: max }));
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         return Ok(Transformed::yes(node.replace_children(vec![checked], options)?));
     }
@@ -115,7 +115,7 @@ fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<Record
 #[derive(Debug)]
 struct UnnestLimit {
     lists: Vec<usize>,
-    max: usize,
+    max_bytes: usize,
 }
 
 impl RowMap for UnnestLimit {
@@ -128,14 +128,14 @@ impl RowMap for UnnestLimit {
     }
 
     fn apply(&self, input: BatchStream) -> BatchStream {
-        let (lists, most) = (self.lists.clone(), self.max);
+        let (lists, max) = (self.lists.clone(), self.max_bytes);
         input
-            .and_then(move |batch| std::future::ready(check(&batch, &lists, most).map(|()| batch)))
+            .and_then(move |batch| std::future::ready(check(&batch, &lists, max).map(|()| batch)))
             .boxed()
     }
 }
 
-fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryError> {
+fn check(batch: &RecordBatch, lists: &[usize], max: usize) -> Result<(), QueryError> {
     let others: Vec<usize> = (0..batch.num_columns())
         .filter(|column| !lists.contains(column))
         .collect();
@@ -149,19 +149,19 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
     };
     // Usually even the product of the elements of all rows and the bytes of all rows is small enough. The rows are then
     // not checked one by one.
-    if longest(0, batch.num_rows()).saturating_mul(bytes_of(&others)) <= most {
+    if longest(0, batch.num_rows()).saturating_mul(bytes_of(&others)) <= max {
         return Ok(());
     }
     for row in 0..batch.num_rows() {
         let bytes = longest(row, 1).saturating_mul(bytes_of(&others.slice(row, 1)));
-        if bytes > most {
+        if bytes > max {
             return Err(QueryError::Limit(format!(
                 "unnesting a list would repeat the other columns of its row {} times, which takes {} MiB, more than \
                     {} MiB: unnest the list in a separate subquery, or raise sql.max_query_memory in the server's \
                     configuration",
                 longest(row, 1),
                 bytes >> 20,
-                most >> 20
+                max >> 20
             )));
         }
     }

@@ -93,12 +93,12 @@ impl Template {
         limits: &QueryLimits,
     ) -> BoxFuture<'static, Result<Arc<OwnedSemaphorePermit>, QueryError>> {
         let slots = self.slots.clone();
-        let (most, wait) = (limits.max_concurrent_queries, limits.timeout);
+        let (max, wait) = (limits.max_concurrent_queries, limits.timeout);
         Box::pin(async move {
             match tokio::time::timeout(wait, slots.acquire_owned()).await {
                 Ok(Ok(slot)) => Ok(Arc::new(slot)),
                 _ => Err(QueryError::Busy(format!(
-                    "{most} queries are already running, and none ended in time: retry later, or raise \
+                    "{max} queries are already running, and none ended in time: retry later, or raise \
                         sql.max_concurrent_queries in the server's configuration"
                 ))),
             }
@@ -201,11 +201,11 @@ fn start(
 pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>) {
     match statement {
         Statement::Explain(explain) => {
-            let wanted = Explain {
+            let options = Explain {
                 analyze: explain.options.analyze,
                 verbose: explain.options.verbose,
             };
-            (*explain.statement, Some(wanted))
+            (*explain.statement, Some(options))
         }
         Statement::Statement(inner) => match *inner {
             ast::Statement::Explain {

@@ -1,7 +1,7 @@
 //! Merges stacks: sums `samples` by stack id, then loads the frames of only those stacks, then builds one tree.
 //!
-//! In: [`StackQuery`]. Out: sums by stack ([`MergedStacks`]) and a [`Tree`]. Rows are processed as integers. Only the final
-//! frames have strings.
+//! In: [`StackQuery`]. Out: sums by stack ([`MergedStacks`]) and a [`Tree`]. Rows are processed as integers. Only the
+//! final frames have strings.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -280,12 +280,12 @@ fn sum_stacks(
                 None => None,
             };
             let ids = match &ids {
-                Some((name, wanted)) => Some((wanted, schema::texts(batch, name)?)),
+                Some((name, requested)) => Some((requested, schema::texts(batch, name)?)),
                 None => None,
             };
             sums.add_where(batch, |row| {
                 moments.is_none_or(|(moments, series, times)| moments.contains(&(SeriesId(series[row]), times[row])))
-                    && ids.is_none_or(|(wanted, texts)| texts.is_valid(row) && wanted.contains(texts.value(row)))
+                    && ids.is_none_or(|(requested, texts)| texts.is_valid(row) && requested.contains(texts.value(row)))
             })
         });
         sums.await?.sorted()

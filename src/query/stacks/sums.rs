@@ -243,10 +243,10 @@ async fn blocks_of(
     };
     let mut missing: Vec<(Chunk, Missing)> = Vec::new();
     for chunk in (first.0..=last.0).map(Chunk) {
-        let found = context.blocks().get(&key(chunk), filter.series.as_deref());
-        blocks.extend(found.blocks);
-        if found.missing != Missing::None {
-            missing.push((chunk, found.missing));
+        let cached = context.blocks().get(&key(chunk), filter.series.as_deref());
+        blocks.extend(cached.blocks);
+        if cached.missing != Missing::None {
+            missing.push((chunk, cached.missing));
         }
     }
     let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
@@ -261,13 +261,13 @@ async fn blocks_of(
             _ => {}
         }
     }
-    let wanted = ScanFilter {
+    let missing_filter = ScanFilter {
         time: Some(first.span_to(*last)),
         series: series.clone().map(Arc::new),
         ..filter.clone()
     };
-    let read = read(context, file, wanted).await?;
-    let asked: Option<Vec<SeriesId>> = series.map(|series| series.into_iter().collect());
+    let read = read(context, file, missing_filter).await?;
+    let requested: Option<Vec<SeriesId>> = series.map(|series| series.into_iter().collect());
     let mut by_chunk: HashMap<Chunk, Vec<(SeriesId, Arc<Block>)>> = HashMap::new();
     for (series, chunk, block) in read {
         by_chunk.entry(chunk).or_default().push((series, block));
@@ -283,7 +283,7 @@ async fn blocks_of(
                 .filter(|(series, _)| needed(series))
                 .map(|(_, block)| block.clone()),
         );
-        context.blocks().insert(&key(chunk), read, asked.as_deref());
+        context.blocks().insert(&key(chunk), read, requested.as_deref());
     }
     Ok(blocks)
 }

@@ -114,14 +114,14 @@ fn plan(
     let mut columns = projection
         .cloned()
         .unwrap_or_else(|| (0..schema.fields().len()).collect());
-    let wanted = columns.len();
+    let column_count = columns.len();
     let id_index = schema.index_of(id)?;
     let at = columns
         .iter()
         .position(|column| *column == id_index)
         .unwrap_or_else(|| {
             columns.push(id_index);
-            wanted
+            column_count
         });
     let input = read::union_plan(
         &context.runtime,
@@ -130,16 +130,16 @@ fn plan(
         &filter,
         Some(&columns),
     )?;
-    let output = Arc::new(schema.project(&columns[..wanted])?);
+    let output = Arc::new(schema.project(&columns[..column_count])?);
     let first = FirstRowPerId {
         id_column: at,
-        column_count: wanted,
+        column_count,
         runtime: context.runtime.clone(),
     };
     Ok(Arc::new(Mapped::new(input, output, Arc::new(first))))
 }
 
-/// Keeps the first row of each id and the first `wanted` columns.
+/// Keeps the first row of each id and the first `column_count` columns.
 struct FirstRowPerId {
     id_column: usize,
     column_count: usize,
@@ -171,15 +171,15 @@ impl RowMap for FirstRowPerId {
     }
 
     fn apply(&self, input: BatchStream) -> BatchStream {
-        let (at, wanted) = (self.id_column, self.column_count);
+        let (id_column, column_count) = (self.id_column, self.column_count);
         let memory = self.runtime.reservation("ids");
         let mut seen = HashSet::new();
         let rows = input.map(move |batch| {
             let batch = batch?;
             memory.try_resize(set_bytes(seen.len() + batch.num_rows()))?;
-            let ids = batch.column(at).as_primitive::<Int64Type>().values();
+            let ids = batch.column(id_column).as_primitive::<Int64Type>().values();
             let mask: BooleanArray = ids.iter().map(|id| Some(seen.insert(*id))).collect();
-            let narrow = batch.project(&(0..wanted).collect::<Vec<_>>())?;
+            let narrow = batch.project(&(0..column_count).collect::<Vec<_>>())?;
             Ok(filter_record_batch(&narrow, &mask)?)
         });
         rows.boxed()

@@ -160,7 +160,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let Request {
         context,
         schema,
-        selected: chosen,
+        selected,
         columns,
         mut filter,
         on_series,
@@ -169,16 +169,16 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let output = Arc::new(schema.project(&columns)?);
     let names: Vec<String> = output.fields().iter().map(|field| field.name().clone()).collect();
     let uses = |group: &[&str]| names.iter().any(|name| group.contains(&name.as_str()));
-    let matchers = chosen.as_ref().map_or(&[][..], |(_, matchers)| matchers);
+    let matchers = selected.as_ref().map_or(&[][..], |(_, matchers)| matchers);
     let time = filter.time.unwrap_or(TimeSpan::ALL);
 
     let mut of_series = None;
     if uses(&SERIES_COLUMNS) || !on_series.is_empty() || !matchers.is_empty() {
         let labels = context.labels(time).await?;
         let labels = Arc::new(labels);
-        if let Some((profile_type, matchers)) = &chosen {
-            let chosen = selection::select(labels.clone(), profile_type.clone(), matchers.clone()).await?;
-            intersect(&mut filter.series, chosen);
+        if let Some((profile_type, matchers)) = &selected {
+            let selected = selection::select(labels.clone(), profile_type.clone(), matchers.clone()).await?;
+            intersect(&mut filter.series, selected);
         }
         let columns = lookup::SeriesColumns::new(&labels);
         if !on_series.is_empty() {
@@ -248,13 +248,13 @@ fn matching_stacks(
     let loaded = context.frames(time, ids.clone());
     Box::pin(async move {
         let loaded = loaded.await?;
-        let mut found = HashSet::new();
+        let mut stacks = HashSet::new();
         // The stacks are processed in parts, because all frames of a part are in memory at the same time.
         let pieces = lookup::pieces(&loaded.table.read(), &ids);
         for piece in pieces {
             let columns = lookup::StackColumns::new(&runtime, &loaded.table.read(), piece, lookup::Frames::All)?;
             let mask = evaluate::conjunction(&columns.batch()?, conditions.clone())?;
-            found.extend(
+            stacks.extend(
                 piece
                     .iter()
                     .zip(mask.iter())
@@ -262,7 +262,7 @@ fn matching_stacks(
                     .map(|(id, _)| *id),
             );
         }
-        Ok(Arc::new(found))
+        Ok(Arc::new(stacks))
     })
 }
 

@@ -127,11 +127,11 @@ impl StackColumns {
         runtime: &Runtime,
         table: &StackTable,
         ids: &[StackId],
-        wanted: Frames,
+        frames_to_add: Frames,
     ) -> Result<Self, QueryError> {
         let memory = runtime.reservation("columns of stacks");
         memory.try_grow(table.all_text_bytes() + (table.frame_count() + ids.len()) * ROW_BYTES)?;
-        let frame_bytes: Vec<usize> = match wanted {
+        let frame_bytes: Vec<usize> = match frames_to_add {
             Frames::Leaf => Vec::new(),
             Frames::All => ids.iter().map(|id| bytes_of(table, *id)).collect(),
         };
@@ -164,7 +164,7 @@ impl StackColumns {
             file: take(&files, &leaves, None)?,
             line: take(&lines, &leaves, None)?,
             mapping: take(&mappings, &leaves, None)?,
-            frames: match wanted {
+            frames: match frames_to_add {
                 Frames::All => Some(frames(table, ids)?),
                 Frames::Leaf => None,
             },

@@ -207,8 +207,8 @@ impl Values {
     /// type is 0.
     fn for_each(&self, take: &mut dyn FnMut(Candidate) -> Result<(), QueryError>) -> Result<(), QueryError> {
         match self {
-            Self::Profiles(chosen) => chosen.runs().try_for_each(|run| {
-                let mut counted = run.between(chosen.time()).filter(|(_, value)| *value != 0);
+            Self::Profiles(selected) => selected.runs().try_for_each(|run| {
+                let mut counted = run.between(selected.time()).filter(|(_, value)| *value != 0);
                 counted.try_for_each(|(time, value)| {
                     take(Candidate {
                         value,
@@ -232,11 +232,11 @@ struct Scale {
 
 impl Scale {
     fn new(bounds: Option<Bounds<i64>>) -> Self {
-        let Bounds { min: least, max: most } = bounds.unwrap_or(Bounds::new(0, 0));
-        let values = i128::from(most) - i128::from(least) + 1;
+        let Bounds { min, max } = bounds.unwrap_or(Bounds::new(0, 0));
+        let values = i128::from(max) - i128::from(min) + 1;
         // The length is rounded up so that no value is above the last range.
         let length = values.div_euclid(VALUE_RANGES.into()) + i128::from(values.rem_euclid(VALUE_RANGES.into()) != 0);
-        Self { min: least, length }
+        Self { min, length }
     }
 
     /// Returns the range that contains a value of the scale.
@@ -256,15 +256,15 @@ mod tests {
 
     #[test]
     fn every_value_lies_in_a_range_of_the_scale() {
-        for (least, most) in [(0, 0), (0, 19), (0, 20), (-7, 1_000_003), (i64::MIN, i64::MAX), (5, 6)] {
-            let scale = Scale::new(Some(Bounds::new(least, most)));
-            for value in [least, least / 2 + most / 2, most] {
+        for (min, max) in [(0, 0), (0, 19), (0, 20), (-7, 1_000_003), (i64::MIN, i64::MAX), (5, 6)] {
+            let scale = Scale::new(Some(Bounds::new(min, max)));
+            for value in [min, min / 2 + max / 2, max] {
                 let row = scale.row_of(value);
-                assert!((0..VALUE_RANGES).contains(&row), "{least} {most} {value}");
-                assert!(scale.min_of_row(row) <= value, "{least} {most} {value}");
+                assert!((0..VALUE_RANGES).contains(&row), "{min} {max} {value}");
+                assert!(scale.min_of_row(row) <= value, "{min} {max} {value}");
                 assert!(i128::from(value) < i128::from(scale.min_of_row(row)) + scale.length);
             }
-            assert_eq!((scale.row_of(least), scale.min_of_row(0)), (0, least));
+            assert_eq!((scale.row_of(min), scale.min_of_row(0)), (0, min));
         }
     }
 }

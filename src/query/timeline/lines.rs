@@ -71,12 +71,12 @@ pub(crate) fn select(
             ..ScanFilter::default()
         };
         let mut samples = filter.clone();
-        let mut below = None;
+        let mut values_below = None;
         if !query.call_site.is_empty() {
             samples.stacks = Some(call_site::stacks_below(&context, &filter, query.call_site.clone()).await?);
-            below = Some(call_site::values(&context, &samples).await?);
+            values_below = Some(call_site::values(&context, &samples).await?);
         }
-        let chosen = context.totals(filter.clone()).await?;
+        let selected = context.totals(filter.clone()).await?;
         let spans = match query.exemplars {
             ExemplarKind::Span => Some(spans::sums(&context, &samples).await?),
             ExemplarKind::None | ExemplarKind::Profile => None,
@@ -94,7 +94,7 @@ pub(crate) fn select(
                 candidates: BestCandidates::new(),
                 memory,
             };
-            counting.run(&chosen, below, spans.as_ref(), &query, cancellation)
+            counting.run(&selected, values_below, spans.as_ref(), &query, cancellation)
         });
         let LinesWithCandidates {
             mut lines,
@@ -131,19 +131,21 @@ struct PointCounter {
 impl PointCounter {
     fn run(
         mut self,
-        chosen: &SelectedRuns,
-        mut below: Option<ValuesBelow>,
+        selected: &SelectedRuns,
+        mut values_below: Option<ValuesBelow>,
         spans: Option<&SpanSums>,
         query: &SeriesQuery,
         cancellation: &Cancellation,
     ) -> Result<LinesWithCandidates, QueryError> {
-        for run in chosen.runs() {
+        for run in selected.runs() {
             cancellation.check()?;
             let group = self.groups.of(run.series);
             // If the total of a profile for the type is 0, the profile adds no point. Lines without points are omitted.
-            let counted = run.between(chosen.time()).filter(|(_, total)| *total != 0);
+            let counted = run.between(selected.time()).filter(|(_, total)| *total != 0);
             for (time, total) in counted {
-                let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
+                let total = values_below
+                    .as_mut()
+                    .map_or(total, |values_below| values_below.take((run.series, time)));
                 let step = self.steps.of(time);
                 self.count(group, step, total, cancellation)?;
                 if query.exemplars == ExemplarKind::Profile {
@@ -235,16 +237,16 @@ async fn add_exemplars(
     lines: &mut [(u32, SeriesPoints)],
 ) -> Result<(), QueryError> {
     let index: HashMap<u32, usize> = lines.iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
-    let mut places = Vec::new();
+    let mut points = Vec::new();
     let mut candidates = Vec::new();
     for ((group, step), candidate) in best {
         if let (Some(at), Some(candidate)) = (index.get(&group), candidate) {
-            places.push((*at, steps.edge_ms(step)));
+            points.push((*at, steps.edge_ms(step)));
             candidates.push(candidate);
         }
     }
     let exemplars = exemplars::of(context, filter, labels, candidates).await?;
-    for ((at, edge), exemplar) in places.into_iter().zip(exemplars) {
+    for ((at, edge), exemplar) in points.into_iter().zip(exemplars) {
         if let Some((_, line)) = lines.get_mut(at) {
             line.exemplars.insert(edge, exemplar);
         }

@@ -103,10 +103,10 @@ impl Groups {
         let synthetic = synthetic.then(|| Synthetic::of(profile_type));
         let mut index: HashMap<Labels, u32> = HashMap::from([(Labels::default(), 0)]);
         for (id, labels) in labels {
-            let wanted = |name: &str| group_by.iter().any(|by| by == name);
+            let is_grouped = |name: &str| group_by.iter().any(|by| by == name);
             let key = match &synthetic {
-                Some(synthetic) => synthetic.with(labels).filtered(wanted),
-                None => labels.filtered(wanted),
+                Some(synthetic) => synthetic.with(labels).filtered(is_grouped),
+                None => labels.filtered(is_grouped),
             };
             let group = *index.entry(key).or_insert_with_key(|key| {
                 groups.labels.push(key.clone());
