@@ -263,24 +263,24 @@ impl Intake {
         }
         // Most bodies are small after decompression, so a small limit is tried first.
         let small = stage.small_bytes().min(max_bytes);
-        let mut most = if length < small { small } else { max_bytes };
+        let mut max = if length < small { small } else { max_bytes };
         loop {
-            let held = stage.take(most).await?;
+            let held = stage.take(max).await?;
             let work = move || {
-                let opened = compression.open(&body.bytes, most)?;
+                let opened = compression.open(&body.bytes, max)?;
                 Ok((opened.map(|bytes| ReceivedBody::new(bytes, Charge(vec![held]))), body))
             };
-            let (opened, packed) = self.workers.run(most.max(MAX_INLINE_BYTES + 1), work).await?;
+            let (opened, packed) = self.workers.run(max.max(MAX_INLINE_BYTES + 1), work).await?;
             if let Some(opened) = opened {
                 return Ok(opened);
             }
-            if most == max_bytes {
+            if max == max_bytes {
                 return Err(ConnectError::too_large(format!(
                     "the {} body is larger than {max_bytes} bytes when decompressed",
                     compression.name()
                 )));
             }
-            (body, most) = (packed, max_bytes);
+            (body, max) = (packed, max_bytes);
         }
     }
 }

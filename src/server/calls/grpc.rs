@@ -56,11 +56,11 @@ where
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
-    let answer = |request| async {
+    let handler = |request| async {
         let answered = run(state, bounds, &work, request).await;
         answered.unwrap_or_else(|error| refusal(&error))
     };
-    alluvium_admin::grpc::web(request, answer).await
+    alluvium_admin::grpc::web(request, handler).await
 }
 
 async fn run<Message, Reply, Work>(

@@ -59,8 +59,8 @@ where
         codec,
         memory: Box::new(charge),
     };
-    let answer = with_timeout(headers.timeout, work(call)).await?;
-    write(state, headers, answer).await
+    let response = with_timeout(headers.timeout, work(call)).await?;
+    write(state, headers, response).await
 }
 
 /// Runs work within the caller's timeout, if there is one.
@@ -83,17 +83,17 @@ async fn with_timeout<T>(
 async fn write<Reply>(
     state: &ServerState,
     headers: CallHeaders,
-    answer: Answer<Reply>,
+    response: Answer<Reply>,
 ) -> Result<EncodedResponse, ConnectError>
 where
     Reply: ReplyMessage,
 {
-    let size = match &answer {
+    let size = match &response {
         Answer::Message(message) => message.encoded_len(),
         Answer::Encoded(bytes) => bytes.len(),
     };
     let written = state.write(size, move || {
-        let body = match (answer, headers.codec) {
+        let body = match (response, headers.codec) {
             (Answer::Encoded(bytes), Codec::Proto) => bytes,
             (Answer::Message(message), codec) => encode(codec, &message),
             (Answer::Encoded(bytes), Codec::Json) => {

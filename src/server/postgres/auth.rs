@@ -173,11 +173,11 @@ async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure
             first.auth_method
         )));
     }
-    let (answer, waiting) = scram
+    let (reply, waiting) = scram
         .on_client_first_message(first.data.as_deref().unwrap_or_default(), users.password(user))
         .map_err(|_| refused())?;
     wire.put(&PgWireBackendMessage::Authentication(Authentication::SASLContinue(
-        Bytes::from(answer),
+        Bytes::from(reply),
     )))?;
     wire.send().await?;
     let last = password_message(wire).await?;

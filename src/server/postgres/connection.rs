@@ -99,18 +99,18 @@ impl Connection {
         result?.map_err(|error| timed_out(error, timeout))
     }
 
-    /// Sends up to `most` rows, and returns the number of sent rows.
-    pub(super) async fn send_rows(&mut self, rows: &mut Rows, most: usize) -> Result<usize, Failure> {
+    /// Sends up to `max` rows, and returns the number of sent rows.
+    pub(super) async fn send_rows(&mut self, rows: &mut Rows, max: usize) -> Result<usize, Failure> {
         let token = self.key.begin();
-        let count = self.send_until(rows, most, &token).await;
+        let count = self.send_until(rows, max, &token).await;
         self.key.end();
         count
     }
 
-    async fn send_until(&mut self, rows: &mut Rows, most: usize, token: &Shutdown) -> Result<usize, Failure> {
+    async fn send_until(&mut self, rows: &mut Rows, max: usize, token: &Shutdown) -> Result<usize, Failure> {
         let timeout = self.settings.statement_timeout();
         let mut count = 0;
-        while count < most && !rows.is_done {
+        while count < max && !rows.is_done {
             let Some((cells, next, _)) = &mut rows.batch else {
                 let next = run_until_stopped(&mut self.wire, token, rows.result.stream.next()).await?;
                 match next.transpose().map_err(|error| timed_out(error, timeout))? {

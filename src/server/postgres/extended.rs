@@ -180,8 +180,8 @@ impl Connection {
             Statement::Query(prepared) => prepared,
         };
         self.check_transaction(None)?;
-        let most = usize::try_from(execute.max_rows).unwrap_or(0);
-        let most = if most == 0 { usize::MAX } else { most };
+        let max = usize::try_from(execute.max_rows).unwrap_or(0);
+        let max = if max == 0 { usize::MAX } else { max };
         let mut rows = match portal.rows.take() {
             Some(rows) => rows,
             None if portal.is_done => {
@@ -207,8 +207,8 @@ impl Connection {
                 Rows::new(result, fields)
             }
         };
-        let count = self.send_rows(&mut rows, most).await?;
-        if count == most {
+        let count = self.send_rows(&mut rows, max).await?;
+        if count == max {
             portal.rows = Some(rows);
             self.portals.insert(name, portal);
             return self

@@ -83,22 +83,24 @@ impl Prometheus {
     /// Sends a query and returns the response, within [`REQUEST_TIMEOUT`].
     pub(in crate::server) async fn query(
         &self,
-        question: &RangeQuery,
+        query: &RangeQuery,
         tenants: Option<&Tenants>,
     ) -> Result<Bytes, ConnectError> {
-        let answer = async {
+        let response = async {
             let place = self.places.acquire().await;
             let _place = place.map_err(|error| unavailable(error.to_string()))?;
-            self.send(question, tenants).await
+            self.send(query, tenants).await
         };
-        tokio::time::timeout(REQUEST_TIMEOUT, answer).await.unwrap_or_else(|_| {
-            let message = format!("Prometheus did not respond within {} s", REQUEST_TIMEOUT.as_secs());
-            Err(ConnectError::new(Code::DeadlineExceeded, message))
-        })
+        tokio::time::timeout(REQUEST_TIMEOUT, response)
+            .await
+            .unwrap_or_else(|_| {
+                let message = format!("Prometheus did not respond within {} s", REQUEST_TIMEOUT.as_secs());
+                Err(ConnectError::new(Code::DeadlineExceeded, message))
+            })
     }
 
-    async fn send(&self, question: &RangeQuery, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
-        let mut request = self.client.get(question.url(&self.base)).await.map_err(|error| {
+    async fn send(&self, query: &RangeQuery, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
+        let mut request = self.client.get(query.url(&self.base)).await.map_err(|error| {
             tracing::warn!(error = %error, "cannot create a request to Prometheus");
             unavailable("cannot create a request to Prometheus".to_owned())
         })?;

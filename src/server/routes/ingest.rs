@@ -65,8 +65,8 @@ pub(super) async fn read_upload(
         limit => limit.min(limits.unpacked_body_bytes),
     };
     let work_bytes = ingest::work_bytes(body.0.len(), max_profile);
-    let asked = query.clone();
-    let take_apart = move |bytes| Upload::new(&asked, &content_type, bytes);
+    let requested = query.clone();
+    let take_apart = move |bytes| Upload::new(&requested, &content_type, bytes);
     let opening = Opening::Announced(max_profile);
     let (read, mut charge) = open(state, body, work_bytes, take_apart, &query, opening).await?;
     match read {

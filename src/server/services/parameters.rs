@@ -118,16 +118,16 @@ pub(super) fn check_step(step: f64) -> Result<(), ConnectError> {
 }
 
 /// Parses the maximum number of series of a response. 0 means all.
-pub(super) fn series_limit(asked: Option<i64>) -> Result<usize, ConnectError> {
-    usize::try_from(asked.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
+pub(super) fn series_limit(requested: Option<i64>) -> Result<usize, ConnectError> {
+    usize::try_from(requested.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
 }
 
 /// Returns whether a heatmap counts profiles or spans, and the kind of its exemplars.
 pub(super) fn heatmap_of(
-    asked: HeatmapQueryType,
+    requested: HeatmapQueryType,
     exemplars: ExemplarKind,
 ) -> Result<(HeatmapSource, ExemplarKind), ConnectError> {
-    match (asked, exemplars) {
+    match (requested, exemplars) {
         (HeatmapQueryType::Unspecified, _) => Err(ConnectError::invalid(
             "query_type must be HEATMAP_QUERY_TYPE_INDIVIDUAL or HEATMAP_QUERY_TYPE_SPAN",
         )),
@@ -140,8 +140,8 @@ pub(super) fn heatmap_of(
 }
 
 /// Converts the kind of exemplars. The default is none.
-pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
-    match asked {
+pub(super) fn exemplar_kind(requested: types::ExemplarType) -> ExemplarKind {
+    match requested {
         types::ExemplarType::Unspecified | types::ExemplarType::None => ExemplarKind::None,
         types::ExemplarType::Individual => ExemplarKind::Profile,
         types::ExemplarType::Span => ExemplarKind::Span,
@@ -163,27 +163,31 @@ pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result
 
 /// Returns the node limit of a request, or the default for `None` and 0. If the limit is negative or above the maximum,
 /// returns an error with status 400.
-pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
-    let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
-    if asked < 0 {
+pub(in crate::server) fn max_nodes(requested: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+    let (requested, max) = (requested.unwrap_or(0), limits.max_flamegraph_nodes);
+    if requested < 0 {
         return Err(ConnectError::invalid(format!(
             "max flamegraph nodes limit must be set (max allowed {max})"
         )));
     }
-    if asked > max {
+    if requested > max {
         return Err(ConnectError::invalid(format!(
-            "max flamegraph nodes limit {asked} is greater than allowed {max}"
+            "max flamegraph nodes limit {requested} is greater than allowed {max}"
         )));
     }
-    let nodes = if asked == 0 { limits.flamegraph_nodes } else { asked };
+    let nodes = if requested == 0 {
+        limits.flamegraph_nodes
+    } else {
+        requested
+    };
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
 /// Returns the function limit of a call graph, or 100 for `None` and 0. If the limit is negative or above the maximum
 /// number of nodes, returns an error with status 400.
-pub(in crate::server) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+pub(in crate::server) fn max_functions(requested: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
-    max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
+    max_nodes(requested.filter(|requested| *requested != 0).or(Some(default)), limits)
 }
 
 /// Parses `TYPE{...}` or its equivalent `{__name__="TYPE", ...}`. `parameter` is the name of the text in errors.

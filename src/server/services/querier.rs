@@ -88,8 +88,8 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectMergeStacktracesResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         let format = request.format();
-        let asked = request.max_nodes;
-        let max_nodes = max_nodes(asked, &self.0.options.limits)?;
+        let requested = request.max_nodes;
+        let max_nodes = max_nodes(requested, &self.0.options.limits)?;
         let detail = if request.frame_details {
             Detail::Files
         } else {
@@ -97,7 +97,7 @@ impl QuerierService for Querier {
         };
         let mut query = stacktraces_query(&self.0, request).await?;
         // If `max_nodes` is not set, a pprof profile is complete, because programs read it.
-        query.pprof_nodes = asked.filter(|asked| *asked != 0).map_or(0, |_| max_nodes);
+        query.pprof_nodes = requested.filter(|requested| *requested != 0).map_or(0, |_| max_nodes);
         let mut response = querier::SelectMergeStacktracesResponse::default();
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
@@ -110,7 +110,7 @@ impl QuerierService for Querier {
             }
             ProfileFormat::Dot => {
                 let (title, unit) = (query.profile_type.to_string(), query.profile_type.sample_unit.clone());
-                let functions = max_functions(asked, &self.0.options.limits)?;
+                let functions = max_functions(requested, &self.0.options.limits)?;
                 let graph = self.0.engine.call_graph(tenants, query, functions).await?;
                 let write = move || Ok(dot(&graph, &title, &unit));
                 response.dot = self.0.workers.run(ENCODING_WORK, write).await?;
@@ -165,7 +165,7 @@ impl QuerierService for Querier {
             request.end,
         )
         .await?;
-        if request.max_nodes.is_some_and(|asked| asked != 0) {
+        if request.max_nodes.is_some_and(|requested| requested != 0) {
             query.pprof_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
         }
         let selectors = Selectors {

@@ -63,9 +63,9 @@ impl SettingsService for UserSettings {
         if given.modified_at == 0 {
             given.modified_at = chrono::Utc::now().timestamp_millis();
         }
-        let kept = given.clone();
+        let stored = given.clone();
         with_shelf(&self.0, move |shelf| {
-            change(shelf, &tenant, |settings| insert(settings, kept))
+            change(shelf, &tenant, |settings| insert(settings, stored))
         })
         .await?;
         let setting = Some(given);
@@ -86,11 +86,11 @@ impl SettingsService for UserSettings {
     }
 }
 
-fn message((name, kept): (String, StoredSetting)) -> Setting {
+fn message((name, stored): (String, StoredSetting)) -> Setting {
     Setting {
         name,
-        value: kept.value,
-        modified_at: kept.modified_at,
+        value: stored.value,
+        modified_at: stored.modified_at,
     }
 }
 
@@ -119,22 +119,25 @@ fn change(
     })
 }
 
-fn insert(settings: &mut Settings, given: Setting) -> Result<(), ConnectError> {
-    if let Some(known) = settings.get(&given.name)
-        && known.modified_at > given.modified_at
+fn insert(settings: &mut Settings, setting: Setting) -> Result<(), ConnectError> {
+    if let Some(known) = settings.get(&setting.name)
+        && known.modified_at > setting.modified_at
     {
         let message = format!(
             "the kept setting `{}` was modified later, at {}",
-            given.name, known.modified_at
+            setting.name, known.modified_at
         );
         return Err(ConnectError::new(Code::AlreadyExists, message));
     }
-    let kept = StoredSetting {
-        value: given.value,
-        modified_at: given.modified_at,
+    let stored = StoredSetting {
+        value: setting.value,
+        modified_at: setting.modified_at,
     };
-    settings.insert(given.name, kept);
-    let bytes: usize = settings.iter().map(|(name, kept)| name.len() + kept.value.len()).sum();
+    settings.insert(setting.name, stored);
+    let bytes: usize = settings
+        .iter()
+        .map(|(name, stored)| name.len() + stored.value.len())
+        .sum();
     if settings.len() > MAX_SETTINGS || bytes > MAX_BYTES {
         return Err(ConnectError::invalid(format!(
             "limit of a tenant: {MAX_SETTINGS} settings of {MAX_BYTES} bytes in all; requested: {} of {bytes}",

@@ -110,12 +110,12 @@ impl Senders {
     pub(in crate::server) fn count_response(&self, sending: SenderRequest, status: u16, now_ms: i64) {
         let mut senders = self.0.lock();
         if senders.len() >= MAX_SENDERS && !senders.contains_key(&sending.sender) {
-            let oldest = senders.iter().min_by_key(|(_, seen)| seen.last_ms);
+            let oldest = senders.iter().min_by_key(|(_, state)| state.last_ms);
             if let Some(oldest) = oldest.map(|(sender, _)| sender.clone()) {
                 senders.remove(&oldest);
             }
         }
-        let seen = senders.entry(sending.sender).or_insert(SenderState {
+        let state = senders.entry(sending.sender).or_insert(SenderState {
             first_ms: now_ms,
             last_ms: now_ms,
             requests: 0,
@@ -124,40 +124,40 @@ impl Senders {
             status,
             queue: None,
         });
-        seen.last_ms = now_ms;
-        seen.requests += 1;
-        seen.failed += u64::from(status >= 400);
-        seen.bytes = seen.bytes.saturating_add(sending.bytes);
-        seen.status = status;
-        seen.queue = sending.queue;
+        state.last_ms = now_ms;
+        state.requests += 1;
+        state.failed += u64::from(status >= 400);
+        state.bytes = state.bytes.saturating_add(sending.bytes);
+        state.status = status;
+        state.queue = sending.queue;
     }
 
     /// Returns the senders of the tenants, the most recent one first.
     pub(in crate::server) fn of(&self, tenants: &Tenants) -> Value {
         let senders = self.0.lock();
-        let mut found: Vec<_> = senders
+        let mut rows: Vec<_> = senders
             .iter()
             .filter(|(sender, _)| tenants.has(&sender.tenant))
             .collect();
-        found.sort_by(|(one, a), (other, b)| {
+        rows.sort_by(|(one, a), (other, b)| {
             let names =
                 || (&one.agent, one.address, &one.collector).cmp(&(&other.agent, other.address, &other.collector));
             b.last_ms.cmp(&a.last_ms).then_with(names)
         });
-        let row = |(sender, seen): &(&Sender, &SenderState)| {
+        let row = |(sender, state): &(&Sender, &SenderState)| {
             json!({
                 "agent": *sender.agent,
                 "address": sender.address,
-                "firstSeen": seen.first_ms,
-                "lastSeen": seen.last_ms,
-                "requests": seen.requests,
-                "failed": seen.failed,
-                "bytes": seen.bytes,
-                "lastStatus": seen.status,
-                "queue": seen.queue.as_ref().map(queue_value),
+                "firstSeen": state.first_ms,
+                "lastSeen": state.last_ms,
+                "requests": state.requests,
+                "failed": state.failed,
+                "bytes": state.bytes,
+                "lastStatus": state.status,
+                "queue": state.queue.as_ref().map(queue_value),
             })
         };
-        found.iter().map(row).collect()
+        rows.iter().map(row).collect()
     }
 }
 
@@ -194,9 +194,9 @@ mod tests {
         senders.count_response(sending("alluvium/1", "one"), 429, 7);
         senders.count_response(sending("alloy/1", "one"), 200, 6);
         senders.count_response(sending("alloy/1", "two"), 200, 8);
-        let row = |agent: &str, seen: [i64; 2], requests: u64, failed: u64, status: u16| {
+        let row = |agent: &str, state: [i64; 2], requests: u64, failed: u64, status: u16| {
             json!({
-                "agent": agent, "address": "127.0.0.1", "firstSeen": seen[0], "lastSeen": seen[1],
+                "agent": agent, "address": "127.0.0.1", "firstSeen": state[0], "lastSeen": state[1],
                 "requests": requests, "failed": failed, "bytes": 10 * requests, "lastStatus": status,
                 "queue": null,
             })

@@ -59,20 +59,20 @@ impl AdHocProfileService for AdHoc {
             return Err(ConnectError::invalid("the profile is empty"));
         }
         let id = UploadId::new(chrono::Utc::now().timestamp_millis(), &request.name);
-        let answer = self
+        let response = self
             .render_file(&tenant, id.clone(), file.clone(), None, request.max_nodes)
             .await?;
         store_file(&self.0, tenant, id, file).await?;
-        Ok(answer.into())
+        Ok(response.into())
     }
 
     async fn get(&self, call: Call<AdHocProfilesGetRequest>) -> CallResult<AdHocProfilesGetResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let (id, file) = read_file(&self.0, &tenant, &request.id).await?;
-        let answer = self
+        let response = self
             .render_file(&tenant, id, file, request.profile_type, request.max_nodes)
             .await?;
-        Ok(answer.into())
+        Ok(response.into())
     }
 
     /// Lists the uploaded files, the newest first.
@@ -123,13 +123,13 @@ impl AdHoc {
         tenant: &TenantId,
         id: UploadId,
         file: Bytes,
-        asked: Option<String>,
+        requested: Option<String>,
         nodes: Option<i64>,
     ) -> Result<AdHocProfilesGetResponse, ConnectError> {
         let nodes = max_nodes(nodes, &self.0.options.limits)?;
         let opened = open(&self.0, tenant, (file, Charge::default())).await?;
         let types = opened.types();
-        let chosen = choose(&types, asked.as_deref())?;
+        let chosen = choose(&types, requested.as_deref())?;
         let shown = names(&types);
         let profile_type = std::iter::zip(&types, &shown).find(|(own, _)| **own == chosen);
         let profile_type = profile_type.map(|(_, name)| name.clone()).unwrap_or_default();

@@ -75,18 +75,18 @@ impl OpenedFile {
         mut tree: Tree,
     ) -> Result<(Tree, Charge), ConnectError> {
         let weigh = move |profiles: Vec<DecodedProfile>| {
-            let places = places(&profiles, &chosen);
-            let columns = places.iter().map(|(at, _)| profiles[*at].columns.get());
+            let indexes = profile_indexes(&profiles, &chosen);
+            let columns = indexes.iter().map(|(at, _)| profiles[*at].columns.get());
             let frames = columns.fold(0, |sum: usize, profile| sum.saturating_add(frames(profile)));
             if frames > MAX_FRAMES {
                 return Err(ConnectError::too_large(format!(
                     "the stacks of the file have {frames} frames, but the limit is {MAX_FRAMES}"
                 )));
             }
-            Ok(((profiles, places), frames * FRAME_BYTES))
+            Ok(((profiles, indexes), frames * FRAME_BYTES))
         };
-        let make = move |(profiles, places): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
-            for (at, index) in places {
+        let make = move |(profiles, indexes): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
+            for (at, index) in indexes {
                 tree.insert_profile(profiles[at].columns.get(), index);
             }
             Ok(tree)
@@ -119,12 +119,12 @@ pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
 }
 
 /// Returns the type with the requested name or id, or the preferred type.
-pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<ProfileType, ConnectError> {
-    let found = match asked.filter(|asked| !asked.is_empty()) {
-        Some(asked) => {
+pub(super) fn choose(types: &[ProfileType], requested: Option<&str>) -> Result<ProfileType, ConnectError> {
+    let profile_type = match requested.filter(|requested| !requested.is_empty()) {
+        Some(requested) => {
             let mut named = std::iter::zip(types, names(types));
             named
-                .find(|(own, name)| name == asked || own.to_string() == asked)
+                .find(|(own, name)| name == requested || own.to_string() == requested)
                 .map(|(own, _)| own)
         }
         None => PREFERRED_TYPES
@@ -132,10 +132,10 @@ pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<Profi
             .find_map(|preferred| types.iter().find(|own| own.sample_type == *preferred))
             .or(types.first()),
     };
-    found.cloned().ok_or_else(|| {
+    profile_type.cloned().ok_or_else(|| {
         ConnectError::invalid(format!(
             "there is no profile type `{}`, the file has {}",
-            asked.unwrap_or_default(),
+            requested.unwrap_or_default(),
             names(types).join(", ")
         ))
     })

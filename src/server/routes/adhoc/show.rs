@@ -62,13 +62,13 @@ pub(in crate::server) async fn show(State(state): State<ServerState>, request: R
 async fn show_file(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
-    let question = ShowQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let query = ShowQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
     let body = state
         .intake
         .read(&parts.headers, body, state.options.limits.push())
         .await?;
     let work = async {
-        let file = match question.id.as_str() {
+        let file = match query.id.as_str() {
             "" => (body.bytes, body.charge),
             id => (read_file(state, &tenant, id).await?.1, Charge::default()),
         };
@@ -77,7 +77,7 @@ async fn show_file(state: &ServerState, request: Request<Body>) -> Result<Respon
                 "the file is missing: send it as the body, or name an uploaded file by `id`",
             ));
         }
-        build_graph(state, &tenant, question, file).await
+        build_graph(state, &tenant, query, file).await
     };
     let drawn = state.engine.admitted(Box::pin(work)).await?;
     encode_graph(state, &parts.headers, drawn).await
@@ -86,20 +86,20 @@ async fn show_file(state: &ServerState, request: Request<Body>) -> Result<Respon
 async fn build_graph(
     state: &ServerState,
     tenant: &TenantId,
-    question: ShowQuery,
+    show_query: ShowQuery,
     file: (Bytes, Charge),
 ) -> Result<ShownGraph, ConnectError> {
-    let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+    let nodes = max_nodes(show_query.max_nodes, &state.options.limits)?;
     let opened = open(state, tenant, file).await?;
     let types = opened.types();
-    let chosen = choose(&types, Some(&question.profile_type))?;
+    let chosen = choose(&types, Some(&show_query.profile_type))?;
     let drawn = |field: &'static str, graph: Bytes| ShownGraph {
         types: types.iter().map(ToString::to_string).collect(),
         shown_type: chosen.to_string(),
         field,
         graph,
     };
-    let Some(baseline) = question.baseline else {
+    let Some(baseline) = show_query.baseline else {
         let (tree, _memory) = opened.tree(state, chosen.clone(), Tree::by_file()).await?;
         let write = move || {
             let graph = detailed_flamegraph_message(tree.to_flamegraph(nodes));
@@ -194,7 +194,7 @@ mod tests {
         let read = |query: &str| ShowQuery::parse(query, 0);
         assert_eq!(read("").unwrap(), ShowQuery::default());
         let selector = "%7Bservice_name=%22shop%22%7D";
-        let asked = read(&format!(
+        let requested = read(&format!(
             "type=cpu&maxNodes=64&baseline={selector}&from=1700000000000&until=1700000060000"
         ));
         let expected = ShowQuery {
@@ -206,7 +206,7 @@ mod tests {
                 range: TimeRange::new(1_700_000_000_000, 1_700_000_060_000),
             }),
         };
-        assert_eq!(asked.unwrap(), expected);
+        assert_eq!(requested.unwrap(), expected);
         for wrong in ["maxNodes=many", "baseline=%7B%7D&from=yesterday-ish"] {
             assert_eq!(read(wrong).unwrap_err().status, 400, "{wrong}");
         }

@@ -83,18 +83,18 @@ pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<Stri
         )));
     }
     let work = async {
-        let found = with_ids(state, tenants, &ids).await?;
-        let Some(of_first) = found.first().map(type_word) else {
+        let profiles = with_ids(state, tenants, &ids).await?;
+        let Some(of_first) = profiles.first().map(type_word) else {
             return Ok(None);
         };
-        let types: BTreeSet<&str> = found
+        let types: BTreeSet<&str> = profiles
             .iter()
             .flat_map(|kept| &kept.types)
             .map(ProfileTypeId::as_str)
             .collect();
-        let times = found.iter().map(|kept| kept.time_us);
+        let times = profiles.iter().map(|kept| kept.time_us);
         let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
-        let durations = found.iter().map(|kept| kept.duration_ns);
+        let durations = profiles.iter().map(|kept| kept.duration_ns);
         let selection = Selection {
             types: types.into_iter().filter_map(|id| id.parse().ok()).collect(),
             matchers: Vec::new(),
@@ -120,7 +120,7 @@ async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Res
         let (first, last) = (*times.iter().min()?, *times.iter().max()?);
         Some(TimeRange::new(first, last.saturating_add(1)))
     });
-    let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let requested: HashSet<&str> = ids.iter().map(String::as_str).collect();
     for range in likely.into_iter().chain([TimeRange::ALL]) {
         let query = ProfilesQuery {
             matchers: Vec::new(),
@@ -129,10 +129,10 @@ async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Res
             ids: ids.to_vec(),
             limit: 0,
         };
-        let found = state.engine.kept_profiles(tenants, query).await?;
-        let known: HashSet<&str> = found.iter().map(|kept| kept.id.as_ref()).collect();
-        if known.len() == wanted.len() {
-            return Ok(found);
+        let profiles = state.engine.kept_profiles(tenants, query).await?;
+        let known: HashSet<&str> = profiles.iter().map(|kept| kept.id.as_ref()).collect();
+        if known.len() == requested.len() {
+            return Ok(profiles);
         }
     }
     Ok(Vec::new())

@@ -49,55 +49,55 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
 }
 
 async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
-    let answer = async {
+    let response = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = RenderQuery::parse(&query, now_nanos())?;
-        match question.format {
+        let parsed = RenderQuery::parse(&query, now_nanos())?;
+        match parsed.format {
             RenderFormat::Json => {
-                let profile = responses::flame_graph(&state, &tenants, question).await?;
+                let profile = responses::flame_graph(&state, &tenants, parsed).await?;
                 let bytes = profile.bytes();
-                written(&state, &headers, JSON, bytes, move || json(&profile)).await
+                encode_response(&state, &headers, JSON, bytes, move || json(&profile)).await
             }
             RenderFormat::Pprof => {
-                let profile = responses::merged(&state, &tenants, question).await?;
+                let profile = responses::merged(&state, &tenants, parsed).await?;
                 let length = profile.len();
                 let pack = move || Ok(EncodedResponse::plain(gzip(&profile).into()));
                 let written = state.write(length, pack).await?;
                 respond(&state.answers, state.engine.limits().timeout, PPROF, written)
             }
             RenderFormat::Dot => {
-                let calls = responses::call_graph(&state, &tenants, question).await?;
+                let calls = responses::call_graph(&state, &tenants, parsed).await?;
                 let graph = &calls.graph;
                 let names: usize = graph.functions.iter().map(|function| function.name.len()).sum();
                 let bytes = names + (graph.functions.len() + graph.calls.len()) * DRAWN_BYTES;
                 let write = move || Ok(dot(&calls.graph, &calls.title, &calls.unit).into_bytes());
-                written(&state, &headers, TEXT, bytes, write).await
+                encode_response(&state, &headers, TEXT, bytes, write).await
             }
         }
     };
-    answer.await.unwrap_or_else(IntoResponse::into_response)
+    response.await.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
-    let answer = async {
+    let response = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = DiffQuery::parse(&query, now_nanos())?;
-        let profile = responses::difference(&state, &tenants, question).await?;
+        let parsed = DiffQuery::parse(&query, now_nanos())?;
+        let profile = responses::difference(&state, &tenants, parsed).await?;
         let bytes = profile.bytes();
         encode_response(&state, &headers, JSON, bytes, move || json(&profile)).await
     };
-    answer.await.unwrap_or_else(IntoResponse::into_response)
+    response.await.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn label_values(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
-    let answer = async {
+    let response = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = LabelQuery::parse(&query, now_nanos())?;
-        let values = responses::label_values(&state, &tenants, question).await?;
+        let parsed = LabelQuery::parse(&query, now_nanos())?;
+        let values = responses::label_values(&state, &tenants, parsed).await?;
         let bytes = values.iter().map(|value| value.len() + 3).sum();
         encode_response(&state, &headers, JSON, bytes, move || json(&values)).await
     };
-    answer.await.unwrap_or_else(IntoResponse::into_response)
+    response.await.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn method_not_allowed(method: Method) -> Response {
@@ -108,8 +108,8 @@ async fn method_not_allowed(method: Method) -> Response {
     response
 }
 
-fn json(answer: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
-    serde_json::to_vec(answer)
+fn json(response: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
+    serde_json::to_vec(response)
         .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the response as JSON: {error}")))
 }
 
