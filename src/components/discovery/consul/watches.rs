@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::parts::Parts;
 use crate::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 
@@ -103,7 +104,7 @@ impl Watches {
     }
 
     /// Returns why the last query of a subject failed; `None` if no query failed.
-    pub(super) fn failure(&self) -> Option<String> {
+    pub(super) fn failure(&self) -> Option<Outdated> {
         self.parts.failure()
     }
 
