@@ -7,6 +7,7 @@
 //! state.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +25,13 @@ use alluvium_lang::value::Value;
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct ComponentError(pub String);
+
+impl ComponentError {
+    /// Creates an error with the text of another error.
+    pub fn new(error: impl Display) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// A built component with arguments of type `A`.
 pub trait Component<A>: Send + Sync + 'static {

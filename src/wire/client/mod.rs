@@ -16,7 +16,7 @@ mod tests;
 mod tls;
 
 pub use body::{BodyError, read_beginning, read_body, read_decoded};
-pub use error::{ClientError, error_chain, without_secrets};
+pub use error::{ClientError, ProviderError, error_chain, without_secrets};
 pub use http_client::HttpClient;
 pub use options::{ClientOptions, Credential, Secret};
 pub use options::{OAuth2, ProxyOptions, TokenProvider};

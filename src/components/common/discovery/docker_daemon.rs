@@ -128,7 +128,7 @@ impl DockerApi {
             Place::Tcp(url) if client.tls_config.is_some() => http_url(&url.as_str().replacen("http", "https", 1)),
             Place::Tcp(url) | Place::Web(url) => Ok(url.clone()),
         };
-        let api = WebApi::with_options(&options, &base.map_err(ComponentError)?)?;
+        let api = WebApi::with_options(&options, &base.map_err(ComponentError::new)?)?;
         Ok(Self {
             api: api.with_timeout(timeout),
             host: written.clone(),

@@ -3,6 +3,7 @@
 //! In: [`TlsOptions`]. Out: a configuration of rustls. Module `verifier` decides which servers are trusted.
 
 mod certificate;
+pub(super) mod error;
 mod key_exchange;
 mod provider;
 mod signatures;
@@ -19,6 +20,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 use crate::client::error::ClientError;
+use crate::client::tls::error::TlsError;
 use crate::client::tls::provider::provider;
 use crate::client::tls::verifier::{Trust, Verifier};
 
@@ -68,16 +70,19 @@ impl Pem {
     fn read(&self) -> Result<Vec<u8>, ClientError> {
         match self {
             Self::Text(text) => Ok(text.as_bytes().to_vec()),
-            Self::File(path) => std::fs::read(path).map_err(|error| ClientError::File(path.clone(), error)),
+            Self::File(path) => std::fs::read(path).map_err(|source| ClientError::File {
+                path: path.clone(),
+                source,
+            }),
         }
     }
 
-    fn certificates(&self, what: &str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    fn certificates(&self, what: &'static str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(&self.read()?)
             .collect::<Result<_, _>>()
-            .map_err(|error| ClientError::Tls(format!("the {what} is not PEM: {error}")))?;
+            .map_err(|source| TlsError::Pem { what, source })?;
         if certificates.is_empty() {
-            return Err(ClientError::Tls(format!("the {what} holds no certificate")));
+            return Err(TlsError::NoCertificate(what).into());
         }
         Ok(certificates)
     }
@@ -85,7 +90,6 @@ impl Pem {
 
 /// Builds the rustls configuration for `reqwest`. `protocols` are the protocols that ALPN offers.
 pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<ClientConfig, ClientError> {
-    let tls = |error: rustls::Error| ClientError::Tls(error.to_string());
     let provider = Arc::new(provider());
     let versions: &[&rustls::SupportedProtocolVersion] = match options.min_version {
         TlsVersion::Tls12 => &[&rustls::version::TLS13, &rustls::version::TLS12],
@@ -93,30 +97,21 @@ pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<Cli
     };
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)
-        .map_err(tls)?;
+        .map_err(TlsError::Versions)?;
     let verifier = Verifier::new(trust(options, provider.clone())?, server_name(options)?, provider);
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match (&options.certificate, &options.key) {
         (Some(certificate), Some(key)) => {
-            let key = PrivateKeyDer::from_pem_slice(&key.read()?)
-                .map_err(|error| ClientError::Tls(format!("the key is not PEM: {error}")))?;
+            let key =
+                PrivateKeyDer::from_pem_slice(&key.read()?).map_err(|source| TlsError::Pem { what: "key", source })?;
             builder
                 .with_client_auth_cert(certificate.certificates("certificate")?, key)
-                .map_err(unusable_key)?
+                .map_err(TlsError::Certificate)?
         }
         _ => builder.with_no_client_auth(),
     };
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(config)
-}
-
-/// Adds the kinds of keys that ring supports to an error about the client's key.
-fn unusable_key(error: rustls::Error) -> ClientError {
-    let hint = match error {
-        rustls::Error::General(_) => ": it must be RSA with 2048 to 4096 bits, ECDSA on P-256 or P-384, or Ed25519",
-        _ => "",
-    };
-    ClientError::Tls(format!("the certificate and its key cannot be used: {error}{hint}"))
 }
 
 /// Returns the authorities that a client trusts.
@@ -125,8 +120,7 @@ fn trust(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Trust, C
         return Ok(Trust::Everything);
     }
     match &options.ca {
-        Some(ca) => Trust::authorities(ca.certificates("ca")?, provider)
-            .map_err(|error| ClientError::Tls(format!("the ca cannot be used: {error}"))),
+        Some(ca) => Ok(Trust::authorities(ca.certificates("ca")?, provider).map_err(TlsError::Authorities)?),
         None => Ok(Trust::system()),
     }
 }
@@ -135,7 +129,9 @@ fn server_name(options: &TlsOptions) -> Result<Option<ServerName<'static>>, Clie
     let Some(name) = &options.server_name else {
         return Ok(None);
     };
-    let name = ServerName::try_from(name.to_string())
-        .map_err(|_| ClientError::Tls(format!("server_name `{name}` is not a host name")))?;
+    let name = ServerName::try_from(name.to_string()).map_err(|source| TlsError::ServerName {
+        name: name.to_string(),
+        source,
+    })?;
     Ok(Some(name))
 }
