@@ -145,7 +145,7 @@ impl Relabel {
         let bytes = profile.pprof.clone();
         let left = tokio::task::spawn_blocking(move || samples::relabel(&bytes, &rules)).await;
         let left = left.map_err(|error| SinkError::new(SinkErrorKind::Internal, error.to_string()))?;
-        let left = left.map_err(|error| SinkError::new(SinkErrorKind::Invalid, error))?;
+        let left = left.map_err(|error| SinkError::new(SinkErrorKind::Invalid, error.to_string()))?;
         let (pprof, dropped) = match left {
             Left::All => return Ok(Some(profile)),
             Left::Changed(pprof, dropped) => (Some(pprof), dropped),
