@@ -13,7 +13,7 @@ use md5::{Digest, Md5};
 
 use crate::relabel::template::Template;
 use alluvium_base::letters::{to_lower, to_upper};
-use alluvium_base::re2::Expression;
+use alluvium_base::re2::{Expression, Re2Error};
 
 pub const DEFAULT_REGEX: &str = "(.*)";
 pub const DEFAULT_REPLACEMENT: &str = "$1";
@@ -125,6 +125,11 @@ pub enum Pattern {
     Regex(Expression),
 }
 
+/// The error of a text that is not a regular expression. The text of the error has one line.
+#[derive(Debug, thiserror::Error)]
+#[error("invalid regular expression: {0}")]
+pub struct PatternError(#[from] Re2Error);
+
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -136,13 +141,12 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// Creates the pattern of an RE2 expression, anchored at both ends. The text of the error has one line.
-    pub fn new(text: &str) -> Result<Self, String> {
+    /// Creates the pattern of an RE2 expression, anchored at both ends.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
         if text == DEFAULT_REGEX {
             return Ok(Self::Everything);
         }
-        let compiled = Expression::anchored(text).map(Self::Regex);
-        compiled.map_err(|reason| format!("invalid regular expression: {reason}"))
+        Ok(Self::Regex(Expression::anchored(text)?))
     }
 
     fn is_match(&self, text: &str) -> bool {

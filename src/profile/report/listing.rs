@@ -4,6 +4,7 @@
 //! from the file byte by byte.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write;
 
 use alluvium_base::re2::Expression;
@@ -60,10 +61,10 @@ impl<'a> Listing<'a> {
 
     /// Lists the functions whose name matches, by name and file. Calls `read` once for each file. If `read` fails, the
     /// error replaces the lines of the file.
-    pub fn text(
+    pub fn text<E: Display>(
         &self,
         wanted: &Expression,
-        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, ReportError> {
         let graph = Graph::new(&self.samples, None);
         let mut functions: BTreeMap<&str, BTreeMap<&str, Vec<u32>>> = BTreeMap::new();
@@ -79,7 +80,7 @@ impl<'a> Listing<'a> {
         if functions.is_empty() {
             return Err(ReportError::NoMatch(wanted.as_str().to_owned()));
         }
-        let mut contents: HashMap<&str, Result<Vec<u8>, String>> = HashMap::new();
+        let mut contents: HashMap<&str, Result<Vec<u8>, E>> = HashMap::new();
         // Writing into a vector cannot fail.
         let mut out = Vec::new();
         let _ = writeln!(out, "Total: {}", self.label(self.total));
