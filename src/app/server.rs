@@ -140,8 +140,8 @@ impl RunningServer {
         let (ready, takes, healthy) = (readiness.clone(), store.clone(), store.clone());
         let admin = alluvium_admin::router(AdminState {
             metrics: metrics.clone(),
-            ready: Arc::new(move || ready.reason().or_else(|| takes.unavailable()).map_or(Ok(()), Err)),
-            healthy: Arc::new(move || healthy.unavailable().map_or(Ok(()), Err)),
+            ready: Arc::new(move || ready.reason().or_else(|| takes.unavailable())),
+            healthy: Arc::new(move || healthy.unavailable()),
             profiling: Some(Profiling::new(shutdown.clone())),
             note: Arc::new(String::new),
             reload: None,
