@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
+use crate::cli::common::flag_error::FlagError;
 use crate::cli::common::{output, plain};
 use alluvium_base::duration;
 use alluvium_ebpf::{
@@ -71,15 +72,15 @@ pub struct RecordArgs {
     pub command: Vec<String>,
 }
 
-fn parse_demangle(text: &str) -> Result<Demangle, String> {
-    Demangle::parse(text).ok_or_else(|| "must be none, simplified, templates or full".to_owned())
+fn parse_demangle(text: &str) -> Result<Demangle, FlagError> {
+    Demangle::parse(text).ok_or(FlagError::Demangle)
 }
 
-fn parse_percent(text: &str) -> Result<f64, String> {
+fn parse_percent(text: &str) -> Result<f64, FlagError> {
     text.parse()
         .ok()
         .filter(|percent: &f64| percent.is_finite() && *percent > 0.0)
-        .ok_or_else(|| "must be a number greater than 0".to_owned())
+        .ok_or(FlagError::Percent)
 }
 
 /// Interval between checks of whether the recording is over.
