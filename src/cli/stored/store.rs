@@ -207,7 +207,7 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
             };
             let span = TimeSpan::new(micros(&args.from, "--from")?, micros(&args.to, "--to")?);
             let deletion = Deletion::new(args.tenant, args.selector, span);
-            deletion.check().map_err(anyhow::Error::msg)?;
+            deletion.check()?;
             let report = maintain(&args.folder, Work::Delete(deletion)).await?;
             print_report(&report, print)?;
         }

@@ -350,7 +350,8 @@ fn predicate(
 }
 
 fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile, QueryError> {
-    let location = snapshot.root.location(&file.path).map_err(QueryError::internal)?;
+    let location = snapshot.root.location(&file.path);
+    let location = location.map_err(|error| QueryError::internal(error.to_string()))?;
     let mut partitioned = PartitionedFile::new("", file.size);
     partitioned.object_meta.location = location;
     if let Some(tail) = file.checksum.and_then(|checksum| checksum.tail) {

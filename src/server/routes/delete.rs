@@ -82,7 +82,8 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     if deletion.from_us >= deletion.until_us {
         return Err(ConnectError::invalid("`from` must be before `to`"));
     }
-    deletion.check().map_err(ConnectError::invalid)?;
+    let checked = deletion.check();
+    checked.map_err(|error| ConnectError::invalid(error.to_string()))?;
     tracing::info!(
         token = name,
         tenant = %deletion.tenant,

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::store::common::schema::Table;
 
@@ -123,7 +124,7 @@ pub enum StoreError {
     },
     /// The write-ahead log accepts no records at the moment.
     #[error("the write-ahead log is not writable: {0}")]
-    LogUnavailable(String),
+    LogUnavailable(#[source] LogFailure),
     /// A request for maintenance is invalid.
     #[error("{0}")]
     Request(String),
@@ -150,6 +151,20 @@ pub enum StoreError {
         /// The names of the threads.
         threads: String,
     },
+}
+
+/// Why the write-ahead log accepts no records at the moment.
+#[derive(Debug, thiserror::Error)]
+pub enum LogFailure {
+    /// A write failed. The thread of the log retries it.
+    #[error("{0}")]
+    Write(Arc<str>),
+    /// The next segment cannot be created.
+    #[error(transparent)]
+    Segment(#[from] io::Error),
+    /// A flush failed. The program's log contains its error.
+    #[error("the flush failed, see the log")]
+    Flush,
 }
 
 impl StoreError {

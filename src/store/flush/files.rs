@@ -147,11 +147,21 @@ fn write_by(
     output.map(|output| output.finish_later(stats, unsynced)).transpose()
 }
 
-/// Encodes all tables of a head and discards the output. If a table cannot be encoded, the error is the reason.
-pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
+/// Why a table of a head cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EncodeError {
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+    /// Rows cannot be collected or written.
+    #[error(transparent)]
+    Rows(#[from] BatchError<ParquetError>),
+}
+
+/// Encodes all tables of a head and discards the output.
+pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), EncodeError> {
     for (tenant, day) in head.days() {
         for table in Table::ALL {
-            let properties = builder(table, FLUSHED).map_err(|error| error.to_string())?.build();
+            let properties = builder(table, FLUSHED)?.build();
             let mut writer: Option<ArrowWriter<std::io::Sink>> = None;
             let mut properties = Some(properties);
             head.sorted(table, &tenant, day, |batch| {
@@ -159,14 +169,13 @@ pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String>
                     writer
                 } else {
                     let new = ArrowWriter::try_new(std::io::sink(), batch.schema(), properties.take());
-                    writer.insert(new.map_err(|error| error.to_string())?)
+                    writer.insert(new?)
                 };
                 faults.encode(table, batch);
-                writer.write(batch).map_err(|error| error.to_string())
-            })
-            .map_err(|error| error.to_string())?;
+                writer.write(batch)
+            })?;
             if let Some(writer) = writer {
-                writer.close().map_err(|error| error.to_string())?;
+                writer.close()?;
             }
         }
     }

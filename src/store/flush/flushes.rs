@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, oneshot};
 
-use crate::store::common::error::StoreError;
+use crate::store::common::error::{LogFailure, StoreError};
 
 /// Interval at which the flush thread checks the age of the head.
 const TICK: Duration = Duration::from_millis(500);
@@ -83,7 +83,7 @@ impl Flushes {
                     result = first.is_ok().then_some(Ok(()));
                     first
                 }
-                None => Err(StoreError::LogUnavailable("the flush failed, see the log".to_owned())),
+                None => Err(StoreError::LogUnavailable(LogFailure::Flush)),
             };
             let _ = caller.reply.send(answer);
         }

@@ -4,6 +4,7 @@
 //! a set of records and encodes all its tables, without output. If the trial of a set fails, each half of the set is
 //! tried, down to single records.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,16 +13,32 @@ use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::{PanicMessage, caught};
 use crate::store::common::metrics::Metrics;
 use crate::store::flush::files;
+use crate::store::flush::files::EncodeError;
 use crate::store::head::batch;
-use crate::store::head::batch::Batch;
+use crate::store::head::batch::{Batch, PrepareError};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::log::damaged;
 use crate::store::log::damaged::{BadRecord, RecordPlace};
 use crate::store::log::{reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
+use alluvium_profile::record::RecordError;
+
+/// Why the tables of records cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrialError {
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The records made the program panic.
+    #[error(transparent)]
+    Panicked(#[from] PanicMessage),
+}
 
 /// A range of segment numbers.
 pub(crate) type Range = RangeInclusive<u64>;
@@ -77,27 +94,27 @@ pub(crate) fn without(
     Ok(head)
 }
 
-/// Checks whether the tables of these records can be encoded. If they cannot, the error is the reason.
-pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
-    let trial = || {
+/// Checks whether the tables of these records can be encoded.
+pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), TrialError> {
+    let trial = || -> Result<(), TrialError> {
         let head = Head::new(Arc::default());
         let mut rules = KnownRules::default();
         for (_, payload) in records {
-            let record = record::decode(payload, &mut rules).map_err(|error| error.to_string())?;
+            let record = record::decode(payload, &mut rules)?;
             head.apply(&record.tenant, &batch::prepare(&record)?);
         }
-        files::encode_nowhere(&head, faults)
+        Ok(files::encode_nowhere(&head, faults)?)
     };
-    caught(trial).unwrap_or_else(Err)
+    caught(trial)?
 }
 
 /// Adds records of `all` to `bad`, so that the remaining records pass `test`.
-fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &mut Vec<BadRecord>) {
-    let Err(reason) = test(all) else { return };
+fn search<E: Display>(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), E>, bad: &mut Vec<BadRecord>) {
+    let Err(error) = test(all) else { return };
     let found = |(place, payload): &Placed| BadRecord {
         place: *place,
         payload: payload.clone(),
-        reason: reason.clone(),
+        reason: error.to_string(),
     };
     if let [one] = all {
         bad.push(found(one));

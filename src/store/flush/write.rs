@@ -149,8 +149,8 @@ impl Tables {
 
     /// Commits a generation to every table that `progress` lacks. After an error `progress` holds the outcomes so far.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
-        let result =
-            caught(|| self.try_commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
+        let result = caught(|| self.try_commit(generation, progress))
+            .unwrap_or_else(|panic| Err(StoreError::Panicked(panic.to_string())));
         self.failed = result.is_err();
         result
     }

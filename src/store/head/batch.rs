@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::{PanicMessage, caught};
 use crate::store::head::Head;
 use crate::store::head::repeats::Repeats;
 use crate::store::ingest::{self, Prepared, Refusal};
@@ -14,6 +14,7 @@ use crate::store::log::damaged::{BadRecord, RecordPlace};
 use crate::store::log::record;
 use crate::store::log::record::Record;
 use crate::store::rules::relabel_rules::KnownRules;
+use alluvium_profile::SinkError;
 
 /// Memory in bytes of the records that are decoded together: a few dozen profiles per core.
 const BATCH_BYTES: usize = 64 << 20;
@@ -25,6 +26,19 @@ pub(crate) enum ReplayError {
     /// A record made the program panic. The caller must drop the head to which it was applied.
     #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
     Record(BadRecord),
+}
+
+/// Why a record cannot be prepared for a head.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::store) enum PrepareError {
+    /// The profile is invalid, or it exceeds a limit.
+    #[error(transparent)]
+    Rejected(#[from] SinkError),
+    #[error("the relabel rules drop the profile")]
+    Dropped,
+    /// The profile made the program panic.
+    #[error(transparent)]
+    Panicked(#[from] PanicMessage),
 }
 
 /// Records of one segment for a head. They are decoded on all cores and applied in order, with bounded memory.
@@ -131,24 +145,24 @@ impl<'a> Batch<'a> {
             for (result, waiting) in results.into_iter().zip(&mut records) {
                 let result = match result {
                     Err(Failure::LargerThanAnnounced) => prepare(&waiting.record),
-                    Err(Failure::Unreadable(reason)) => Err(reason),
+                    Err(Failure::Unreadable(error)) => Err(error),
                     Ok(prepared) => Ok(prepared),
                 };
                 let Waiting {
                     place, payload, record, ..
                 } = waiting;
-                let bad = |reason| BadRecord { place, payload, reason };
+                let bad = |reason: String| BadRecord { place, payload, reason };
                 match result {
                     Ok(prepared) => {
                         if let Err(reason) = caught(|| self.head.apply(&record.tenant, &prepared)) {
-                            return Err(ReplayError::Record(bad(reason)));
+                            return Err(ReplayError::Record(bad(reason.to_string())));
                         }
                         if let Some(repeats) = self.repeats {
                             repeats.replayed(&record.tenant, &record.profile, prepared.is_dated);
                         }
                         self.applied += 1;
                     }
-                    Err(reason) => self.unreadable.push(bad(reason)),
+                    Err(error) => self.unreadable.push(bad(error.to_string())),
                 }
             }
         }
@@ -167,7 +181,7 @@ struct Waiting {
 
 enum Failure {
     LargerThanAnnounced,
-    Unreadable(String),
+    Unreadable(PrepareError),
 }
 
 impl Waiting {
@@ -176,16 +190,16 @@ impl Waiting {
         let prepared = || ingest::prepare_within(&record.profile, record.received_ms, &record.limits(), self.room);
         match caught(prepared) {
             Ok(Ok(prepared)) => Ok(prepared),
-            Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.message)),
+            Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.into())),
             Ok(Err(Refusal::LargerThanAnnounced)) => Err(Failure::LargerThanAnnounced),
-            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable("the relabel rules drop the profile".to_owned())),
-            Err(reason) => Err(Failure::Unreadable(reason)),
+            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable(PrepareError::Dropped)),
+            Err(panic) => Err(Failure::Unreadable(panic.into())),
         }
     }
 }
 
 /// Returns the profile of a record, ready for a head, without a bound on its size.
-pub(in crate::store) fn prepare(record: &Record) -> Result<Prepared, String> {
+pub(in crate::store) fn prepare(record: &Record) -> Result<Prepared, PrepareError> {
     caught(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
-        .map_err(|rejection| rejection.error.message)
+        .map_err(|rejection| rejection.error.into())
 }

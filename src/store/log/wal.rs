@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
+use crate::store::common::error::{LogFailure, StoreError};
 use crate::store::common::fault::Faults;
 use crate::store::common::lifecycle::caught;
 use crate::store::common::metrics::Metrics;
@@ -60,7 +60,7 @@ struct State<T> {
     pending: Vec<u8>,
     items: Vec<T>,
     /// Callers that wait for a rotation. After an `Ok`, the reader of the events also sends the segment number.
-    rotations: Vec<SyncSender<Result<(), String>>>,
+    rotations: Vec<SyncSender<Result<(), LogFailure>>>,
     rotation_replies: Vec<SyncSender<u64>>,
     failure: Option<Arc<str>>,
     stopped: bool,
@@ -121,7 +121,7 @@ impl<T: Send + 'static> Log<T> {
             .spawn(move || {
                 if let Err(reason) = caught(|| writer.run()) {
                     tracing::error!(
-                        reason,
+                        %reason,
                         "the thread of the write-ahead log has ended, the store accepts no profiles until a restart"
                     );
                     writer.end(
@@ -310,10 +310,10 @@ impl<T: Send + 'static> Writer<T> {
         let _ = self.events.send(LogEvent::Failed(items, reason.clone()));
     }
 
-    fn rotate(&mut self, request: &SyncSender<Result<(), String>>, reply: SyncSender<u64>) {
+    fn rotate(&mut self, request: &SyncSender<Result<(), LogFailure>>, reply: SyncSender<u64>) {
         let failure = self.shared.state.lock().failure.clone();
         let result = if let Some(reason) = failure {
-            Err(reason.to_string())
+            Err(LogFailure::Write(reason))
         } else {
             let last = self.segment.number;
             let _working = self.metrics.waits.log.begin();
@@ -322,7 +322,7 @@ impl<T: Send + 'static> Writer<T> {
                     self.segment = segment;
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
                 })
-                .map_err(|error| error.to_string())
+                .map_err(LogFailure::Segment)
         };
         let _ = request.send(result);
     }
@@ -347,7 +347,7 @@ impl<T: Send + 'static> Writer<T> {
                 (
                     std::mem::take(&mut state.rotations),
                     std::mem::take(&mut state.rotation_replies),
-                    state.failure.as_deref().unwrap_or("the log failed").to_owned(),
+                    state.failure.clone().unwrap_or_else(|| "the log failed".into()),
                     state.stopped,
                 )
             };
@@ -359,7 +359,7 @@ impl<T: Send + 'static> Writer<T> {
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
                     let _ = request.send(Ok(()));
                 } else {
-                    let _ = request.send(Err(reason.clone()));
+                    let _ = request.send(Err(LogFailure::Write(reason.clone())));
                 }
             }
             if is_stopped {

@@ -216,6 +216,25 @@ pub(crate) fn metadata_of(tail: &Bytes, size: u64, policy: PageIndexPolicy) -> R
     reader.finish()
 }
 
+/// Why a file differs from the entry of the table's log.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VerifyError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error("it has {found} bytes, but the table's log says {expected}")]
+    Size { found: u64, expected: u64 },
+    #[error("its tail is missing")]
+    NoTail,
+    /// Bytes of the tail, or of the checksums in it, were changed.
+    #[error(transparent)]
+    Tail(#[from] Altered),
+    #[error("its bytes differ from the written ones")]
+    Altered,
+    /// The metadata of the file is invalid.
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+}
+
 /// A Parquet file for readers of the store. Readers receive an error instead of altered bytes.
 pub(crate) struct Verified(Kept);
 
@@ -235,43 +254,42 @@ struct Blocks {
 }
 
 impl Verified {
-    /// Opens the file of `entry`, an entry of the table's log. The error describes the damage.
-    pub(crate) fn open(file: File, entry: &FileEntry) -> Result<(Self, Arc<ParquetMetaData>), String> {
-        let text = |error: io::Error| error.to_string();
-        let size = file.metadata().map_err(text)?.len();
+    /// Opens the file of `entry`, an entry of the table's log.
+    pub(crate) fn open(file: File, entry: &FileEntry) -> Result<(Self, Arc<ParquetMetaData>), VerifyError> {
+        let size = file.metadata()?.len();
         if size != entry.size {
-            return Err(format!("it has {size} bytes, but the table's log says {}", entry.size));
+            return Err(VerifyError::Size {
+                found: size,
+                expected: entry.size,
+            });
         }
         let load = |source: Self| {
-            let metadata = ParquetMetaDataReader::new().parse_and_finish(&source);
-            let metadata = metadata.map_err(|error| error.to_string())?;
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&source)?;
             Ok((source, Arc::new(metadata)))
         };
         let Some(checksum) = entry.checksum else {
             return load(Self(Kept::File(file)));
         };
         if let Some(tail) = checksum.tail {
-            let length = size.checked_sub(tail.start).ok_or("its tail is missing")?;
+            let length = size.checked_sub(tail.start).ok_or(VerifyError::NoTail)?;
             let mut bytes = vec![0; length as usize];
-            file.read_exact_at(&mut bytes, tail.start).map_err(text)?;
-            verify_tail(&bytes, tail).map_err(|error| error.to_string())?;
-            let metadata = metadata_of(&bytes.into(), size, PageIndexPolicy::Skip);
-            let metadata = metadata.map_err(|error| error.to_string())?;
-            let sums = Sums::of(&metadata, size, tail).map_err(|error| error.to_string())?;
+            file.read_exact_at(&mut bytes, tail.start)?;
+            verify_tail(&bytes, tail)?;
+            let metadata = metadata_of(&bytes.into(), size, PageIndexPolicy::Skip)?;
+            let sums = Sums::of(&metadata, size, tail)?;
             let blocks = Arc::new(Blocks { file, sums });
             return Ok((Self(Kept::Blocks(blocks)), Arc::new(metadata)));
         }
-        let altered = || "its bytes differ from the written ones".to_owned();
         if size <= MEMORY_BYTES {
             let mut bytes = vec![0; size as usize];
-            file.read_exact_at(&mut bytes, 0).map_err(text)?;
+            file.read_exact_at(&mut bytes, 0)?;
             if xxh3_64(&bytes) != checksum.file {
-                return Err(altered());
+                return Err(VerifyError::Altered);
             }
             return load(Self(Kept::Memory(bytes.into())));
         }
-        if hash_of(&file).map_err(text)? != checksum.file {
-            return Err(altered());
+        if hash_of(&file)? != checksum.file {
+            return Err(VerifyError::Altered);
         }
         load(Self(Kept::File(file)))
     }

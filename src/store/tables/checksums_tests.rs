@@ -46,7 +46,7 @@ fn written(rows: i64) -> (File, FileEntry) {
 fn read(file: &File, entry: &FileEntry) -> Result<Vec<RecordBatch>, String> {
     let mut file = file.try_clone().unwrap();
     file.rewind().unwrap();
-    let (source, _) = Verified::open(file, entry)?;
+    let (source, _) = Verified::open(file, entry).map_err(|error| error.to_string())?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(source).map_err(|error| error.to_string())?;
     let batches: Result<Vec<RecordBatch>, _> = reader.build().map_err(|error| error.to_string())?.collect();
     batches.map_err(|error| error.to_string())

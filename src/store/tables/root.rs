@@ -19,6 +19,20 @@ use crate::store::common::schema::Table;
 use crate::store::tables::bucket::metrics::BucketMetrics;
 use crate::store::tables::bucket::{Bucket, BucketOptions, Found};
 
+/// Why a path of a table is invalid.
+#[derive(Debug, thiserror::Error)]
+pub enum LocationError {
+    #[error("cannot find the absolute path of {}: {source}", path.display())]
+    Absolute { path: PathBuf, source: io::Error },
+    #[error("invalid path {} of a table: {source}", path.display())]
+    Folder {
+        path: PathBuf,
+        source: object_store::path::Error,
+    },
+    #[error(transparent)]
+    Bucket(#[from] object_store::path::Error),
+}
+
 /// The root of the tables. Clones are cheap.
 #[derive(Debug, Clone)]
 pub enum Root {
@@ -97,18 +111,18 @@ impl Root {
         self.bucket().map(|bucket| bucket.reads())
     }
 
-    /// Returns the location of a path in [`Root::object_store`], or on the local disk. The error describes the invalid
-    /// path.
-    pub fn location(&self, path: &str) -> Result<Location, String> {
+    /// Returns the location of a path in [`Root::object_store`], or on the local disk.
+    pub fn location(&self, path: &str) -> Result<Location, LocationError> {
         match self {
             Root::Folder(folder) => {
                 let path = folder.join(path);
-                let absolute = std::path::absolute(&path)
-                    .map_err(|error| format!("cannot find the absolute path of {}: {error}", path.display()))?;
-                Location::from_absolute_path(&absolute)
-                    .map_err(|error| format!("invalid path {} of a table: {error}", path.display()))
+                let absolute = match std::path::absolute(&path) {
+                    Ok(absolute) => absolute,
+                    Err(source) => return Err(LocationError::Absolute { path, source }),
+                };
+                Location::from_absolute_path(&absolute).map_err(|source| LocationError::Folder { path, source })
             }
-            Root::Bucket(bucket) => bucket.location(path),
+            Root::Bucket(bucket) => Ok(bucket.location(path)?),
         }
     }
 

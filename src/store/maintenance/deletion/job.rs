@@ -40,7 +40,7 @@ impl Deletions {
         flushes: &Flushes,
         asked: &Deletion,
     ) -> Result<Report, StoreError> {
-        asked.check().map_err(StoreError::Request)?;
+        asked.check()?;
         // The flush publishes every profile that was acknowledged before it, and the flushes of other servers.
         flush(worker, flushes)?;
         let mut report = Report::default();
@@ -182,9 +182,9 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
     let mut replaced: Vec<(FileEntry, Vec<String>)> = Vec::new();
     let files = published.files();
     let covered = deletion.covered(&files, &published.writer);
-    let covered = covered.map_err(|reason| StoreError::Unfinished {
+    let covered = covered.map_err(|error| StoreError::Unfinished {
         request: request.to_owned(),
-        reason,
+        reason: error.to_string(),
     });
     let jobs = covered.and_then(|covered| deletion.jobs(root, &files, &covered));
     let jobs = jobs.map_err(|error| worker.tables.explained(Table::Series, error));

@@ -21,6 +21,7 @@ use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::schema::Table;
 use crate::store::flush::files::FileName;
+use crate::store::maintenance::deletion::deletion_error::DeletionError;
 use crate::store::maintenance::merge::input::Input;
 use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName, Selection};
 use crate::store::maintenance::merge::series::each_series;
@@ -97,7 +98,7 @@ impl Deletion {
     /// Limits the request to the live files that may hold selected profiles. The tables contain the log up to
     /// `segment`. Fails if samples at an edge of the range are summed over an interval that the edge would split.
     pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
-        let selection = self.selection().map_err(StoreError::Request)?;
+        let selection = self.selection()?;
         self.check_edges(&selection, live)?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
         let files = touched.map(|file| file.path.clone()).collect();
@@ -156,7 +157,7 @@ impl Deletion {
 
     /// Returns the live files that the request covers. If covered and later rows cannot be distinguished, returns the
     /// reason as an error, and the caller must delete nothing.
-    pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
+    pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, DeletionError> {
         let selection = self.selection()?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
         let touched: Vec<&FileEntry> = touched.collect();
@@ -165,10 +166,7 @@ impl Deletion {
             if self.segment.is_some()
                 && let Some(merged) = touched.iter().find(is_merged)
             {
-                return Err(format!(
-                    "an earlier version accepted it, and the merged file {} may hold profiles that arrived later",
-                    merged.path
-                ));
+                return Err(DeletionError::Merged(merged.path.clone()));
             }
             let covered = touched.iter().filter(|file| self.holds(file, writer));
             return Ok(covered.map(|file| (*file).clone()).collect());
@@ -177,10 +175,7 @@ impl Deletion {
         let mut touched_paths = touched.iter().map(|file| &file.path);
         let mixed = touched_paths.find(|path| self.may_be_mixed(path, &paths, writer));
         if let Some(mixed) = self.mixed.as_ref().or(mixed) {
-            return Err(format!(
-                "another server has rewritten files that it covers, and the file {mixed} may hold profiles that \
-                    arrived later"
-            ));
+            return Err(DeletionError::Mixed(mixed.clone()));
         }
         let covered = touched.iter().filter(|file| files.contains(&file.path));
         Ok(covered.map(|file| (*file).clone()).collect())
@@ -232,7 +227,7 @@ impl Deletion {
     }
 
     /// Returns the selection by type and time, of all series.
-    fn selection(&self) -> Result<Selection, String> {
+    fn selection(&self) -> Result<Selection, DeletionError> {
         Ok(Selection {
             series: None,
             profile_type: self.parse()?.profile_type,
@@ -240,12 +235,12 @@ impl Deletion {
         })
     }
 
-    /// Checks the selector. If the selector is invalid, the error is the reason.
-    pub fn check(&self) -> Result<(), String> {
+    /// Checks the selector of the request.
+    pub fn check(&self) -> Result<(), DeletionError> {
         self.parse().map(|_| ())
     }
 
-    fn parse(&self) -> Result<Parsed, String> {
+    fn parse(&self) -> Result<Parsed, DeletionError> {
         let text = self.selector.trim();
         let parsed = if text.starts_with('{') {
             selector::parse(text).map(|matchers| Parsed {
@@ -258,12 +253,12 @@ impl Deletion {
                 matchers,
             })
         };
-        let parsed = parsed.map_err(|error| format!("cannot parse the selector `{text}`: {error}"))?;
+        let parsed = parsed.map_err(|source| DeletionError::Selector {
+            selector: text.to_owned(),
+            source,
+        })?;
         match parsed.matchers.iter().find(|matcher| matcher.name().starts_with("__")) {
-            Some(matcher) => Err(format!(
-                "the label `{}` is not stored; to choose a profile type, write its id before the brace",
-                matcher.name()
-            )),
+            Some(matcher) => Err(DeletionError::Label(matcher.name().to_owned())),
             None => Ok(parsed),
         }
     }
@@ -271,8 +266,8 @@ impl Deletion {
     /// Returns the jobs that remove the profiles from the files in `covered`. Finds the selected series in the series
     /// files among `live`.
     pub(crate) fn jobs(&self, root: &Root, live: &[FileEntry], covered: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
-        let parsed = self.parse().map_err(StoreError::Request)?;
-        let mut selection = self.selection().map_err(StoreError::Request)?;
+        let parsed = self.parse()?;
+        let mut selection = self.selection()?;
         let days: HashSet<i32> = covered.iter().map(|file| file.day).collect();
         let names =
             |file: &&FileEntry| file.table == Table::Series && file.tenant == self.tenant && days.contains(&file.day);
@@ -494,7 +489,7 @@ mod tests {
     fn what_another_server_has_merged_is_not_told_from_what_came_later() {
         let taken = asked().taken(4, &[file(&format!("000000000004-0-{OWN}"))]).unwrap();
         let merged = [file(&format!("c1-0-aa-{OTHER}"))];
-        let error = taken.covered(&merged, OWN).unwrap_err();
+        let error = taken.covered(&merged, OWN).unwrap_err().to_string();
         assert!(error.contains(&merged[0].path), "{error}");
         // A file of another day has no rows of the covered file.
         let mut elsewhere = merged.clone();
@@ -508,6 +503,7 @@ mod tests {
         assert!(other.pass_on(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
         let path = other.write(dir.path(), &Faults::default()).unwrap();
         let error = Deletion::read(&path).unwrap().covered(&rewritten, OWN).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains(&merged[0].path), "{error}");
     }
 
@@ -533,7 +529,7 @@ mod tests {
         }
         assert_eq!(read.covered(&live, OWN).unwrap().len(), 2);
         live.push(file(&format!("c1-0-ab-{OWN}")));
-        assert!(read.covered(&live, OWN).unwrap_err().contains("c1-0-ab"));
+        assert!(read.covered(&live, OWN).unwrap_err().to_string().contains("c1-0-ab"));
     }
 
     #[test]

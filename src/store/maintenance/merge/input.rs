@@ -8,6 +8,7 @@
 //! of samples are in another order, the samples are sorted one series at a time. A file of unknown order, for example
 //! of another program, is read as a whole and sorted in memory.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,15 +78,15 @@ impl Input {
     pub(crate) fn open(root: &Root, entry: &FileEntry) -> Result<Self, StoreError> {
         let table = entry.table;
         let path = root.name(&entry.path);
-        let failed = |reason: String| StoreError::Damaged {
+        let failed = |error: &dyn Display| StoreError::Damaged {
             path: path.clone(),
-            reason,
+            reason: error.to_string(),
         };
         let file = root
             .open_file(&entry.path, entry.size)
             .map_err(StoreError::io("open", &path))?;
-        let (file, metadata) = Verified::open(file, entry).map_err(failed)?;
-        let metadata = to_read(metadata, table).map_err(|error| failed(error.to_string()))?;
+        let (file, metadata) = Verified::open(file, entry).map_err(|error| failed(&error))?;
+        let metadata = to_read(metadata, table).map_err(|error| failed(&error))?;
         // Stacks are merged in memory, whatever their order.
         let claimed = order_of(metadata.metadata());
         let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
@@ -97,7 +98,7 @@ impl Input {
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
             .with_batch_size(rows)
             .build()
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(&error))?;
         let batches = match claimed.as_deref() {
             _ if sorted => Batches::Streamed(reader),
             Some(BY_SERIES) if table == Table::Samples => Batches::BySeries(Stretches {
@@ -107,8 +108,8 @@ impl Input {
             }),
             _ => {
                 let batches: Result<Vec<RecordBatch>, _> = reader.collect();
-                let batches = batches.map_err(|error| failed(error.to_string()))?;
-                Batches::Sorted(Some(sort(&batches, table).map_err(failed)?))
+                let batches = batches.map_err(|error| failed(&error))?;
+                Batches::Sorted(Some(sort(&batches, table).map_err(|error| failed(&error))?))
             }
         };
         Ok(Self { path, batches })
@@ -116,23 +117,18 @@ impl Input {
 
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         let batch = match &mut self.batches {
-            Batches::Streamed(reader) => reader.next().transpose().map_err(|error| error.to_string()),
+            Batches::Streamed(reader) => reader.next().transpose(),
             Batches::BySeries(stretches) => stretches.next(),
             Batches::Sorted(batch) => Ok(batch.take()),
         };
-        batch.map_err(|reason| self.failed(reason))
+        batch.map_err(|error| self.failed(&error))
     }
 
-    /// Returns the error for a batch that lacks the columns of the layout.
-    pub(crate) fn damaged(&self, error: &ArrowError) -> StoreError {
-        self.failed(error.to_string())
-    }
-
-    /// Returns the error for a file with wrong content.
-    pub(crate) fn failed(&self, reason: String) -> StoreError {
+    /// Returns the error for a file with wrong content, or without the columns of the layout.
+    pub(crate) fn failed(&self, error: &dyn Display) -> StoreError {
         StoreError::Damaged {
             path: self.path.clone(),
-            reason,
+            reason: error.to_string(),
         }
     }
 }
@@ -145,24 +141,23 @@ pub(crate) fn types(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, 
 }
 
 impl Stretches {
-    fn next(&mut self) -> Result<Option<RecordBatch>, String> {
+    fn next(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let mut parts: Vec<RecordBatch> = Vec::new();
         loop {
             let batch = match self.rest.take() {
                 Some(batch) => batch,
                 None => match self.reader.next() {
-                    Some(batch) => batch.map_err(|error| error.to_string())?,
+                    Some(batch) => batch?,
                     None => break,
                 },
             };
             if batch.num_rows() == 0 {
                 continue;
             }
-            let text = |error: ArrowError| error.to_string();
-            let keys = Keys::of(&batch).map_err(text)?;
+            let keys = Keys::of(&batch)?;
             let wanted = keys.at(0);
             if let Some(first) = parts.first()
-                && Keys::of(first).map_err(text)?.at(0) != wanted
+                && Keys::of(first)?.at(0) != wanted
             {
                 self.rest = Some(batch);
                 break;
@@ -257,8 +252,8 @@ fn read_schema(table: Table) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, String> {
-    let all = concat_batches(&read_schema(table), batches).map_err(|error| error.to_string())?;
+fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, ArrowError> {
+    let all = concat_batches(&read_schema(table), batches)?;
     let columns: Vec<SortColumn> = order(table)
         .split(',')
         .filter_map(|name| all.column_by_name(name))
@@ -267,8 +262,8 @@ fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, String> {
             options: None,
         })
         .collect();
-    let indices = lexsort_to_indices(&columns, None).map_err(|error| error.to_string())?;
-    take_record_batch(&all, &indices).map_err(|error| error.to_string())
+    let indices = lexsort_to_indices(&columns, None)?;
+    take_record_batch(&all, &indices)
 }
 
 #[cfg(test)]

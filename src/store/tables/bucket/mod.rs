@@ -11,10 +11,12 @@ mod counted;
 mod fault_tests;
 pub(crate) mod metrics;
 pub mod options;
+mod options_error;
 mod reader;
 #[cfg(test)]
 mod servers_tests;
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -76,9 +78,9 @@ impl Bucket {
     /// created. It is `None` for a reader that stores nothing on disk.
     pub fn open(options: &BucketOptions, dir: Option<&Path>, metrics: BucketMetrics) -> Result<Self, StoreError> {
         let address = options.address();
-        let refused = |reason: String| StoreError::Bucket {
+        let refused = |error: &dyn Display| StoreError::Bucket {
             address: address.clone(),
-            reason,
+            reason: error.to_string(),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -87,9 +89,9 @@ impl Bucket {
             .build()
             .map_err(StoreError::io("start threads for", Path::new(&address)))?;
         let handle = runtime.handle().clone();
-        let client = options.client(&handle).map_err(refused)?;
-        let url = Url::parse(&address).map_err(|error| refused(error.to_string()))?;
-        let prefix = Location::parse(options.prefix.trim_matches('/')).map_err(|error| refused(error.to_string()))?;
+        let client = options.client(&handle).map_err(|error| refused(&error))?;
+        let url = Url::parse(&address).map_err(|error| refused(&error))?;
+        let prefix = Location::parse(options.prefix.trim_matches('/')).map_err(|error| refused(&error))?;
         let store: Arc<dyn ObjectStore> = Arc::new(Counted::new(client, metrics.clone()));
         let (spool, cache) = if let Some(dir) = dir {
             (dir.join("spool"), dir.join("cache"))
@@ -157,12 +159,12 @@ impl Bucket {
     }
 
     /// Returns the location in the bucket of the object at `path`, which is relative to the root of the tables.
-    pub fn location(&self, path: &str) -> Result<Location, String> {
+    pub fn location(&self, path: &str) -> Result<Location, object_store::path::Error> {
         let all = match self.prefix.as_ref() {
             "" => path.to_owned(),
             prefix => format!("{prefix}/{path}"),
         };
-        Location::parse(all).map_err(|error| error.to_string())
+        Location::parse(all)
     }
 
     /// Returns all objects below `folder`. [`Found::path`] is relative to the root of the tables.

@@ -19,7 +19,7 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 use crate::store::tables::stats::{Bounds, FileStats};
-use alluvium_profile::{SeriesId, TenantId};
+use alluvium_profile::{SeriesId, TenantError, TenantId};
 
 /// Statistics member that holds the XXH3 of the file's bytes as 16 hexadecimal digits. Other readers skip unknown
 /// members.
@@ -62,6 +62,27 @@ impl NewFile {
     }
 }
 
+/// Why the metadata of a scan cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScanError {
+    #[error("the scan has no text column `{0}`")]
+    NoTextColumn(&'static str),
+    #[error("the scan has no column `{0}`")]
+    NoColumn(&'static str),
+    #[error("`{column}` is not {expected}")]
+    Type {
+        column: &'static str,
+        /// The expected type, with its article.
+        expected: &'static str,
+    },
+    #[error("file `{0}` has no tenant")]
+    NoTenant(String),
+    #[error("file `{file}`: {source}")]
+    Tenant { file: String, source: TenantError },
+    #[error("file `{0}` has no day")]
+    NoDay(String),
+}
+
 /// Returns a flag for each row of a batch: true if the row is a live file with a path in `wanted`. The batch is scan
 /// metadata of the kernel. The paths have the form of [`FileEntry::path`].
 pub(crate) fn select(
@@ -69,11 +90,11 @@ pub(crate) fn select(
     batch: &RecordBatch,
     selected: &[bool],
     wanted: &HashSet<String>,
-) -> Result<Vec<bool>, String> {
+) -> Result<Vec<bool>, ScanError> {
     let path = batch
         .column_by_name("path")
         .and_then(|column| column.as_string_opt::<i32>())
-        .ok_or("the scan has no text column `path`")?;
+        .ok_or(ScanError::NoTextColumn("path"))?;
     Ok((0..batch.num_rows())
         .map(|row| {
             selected.get(row).copied().unwrap_or(true)
@@ -163,25 +184,26 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
 }
 
 /// Returns the live files from the rows that `selected` marks. The batch is scan metadata of the kernel with the
-/// columns `path`, `size`, `stats` and `fileConstantValues`. The error names a missing column or value.
-pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
-    let column = |name: &str| {
-        batch
-            .column_by_name(name)
-            .ok_or_else(|| format!("the scan has no column `{name}`"))
+/// columns `path`, `size`, `stats` and `fileConstantValues`.
+pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, ScanError> {
+    let column = |name: &'static str| batch.column_by_name(name).ok_or(ScanError::NoColumn(name));
+    let wrong = |column: &'static str, expected: &'static str| ScanError::Type { column, expected };
+    let text = |name: &'static str| {
+        let column = column(name)?.as_string_opt::<i32>();
+        column.ok_or_else(|| wrong(name, "text"))
     };
-    let path = column("path")?.as_string_opt::<i32>().ok_or("`path` is not text")?;
+    let path = text("path")?;
     let size = column("size")?
         .as_primitive_opt::<Int64Type>()
-        .ok_or("`size` is not a number")?;
-    let stats = column("stats")?.as_string_opt::<i32>().ok_or("`stats` is not text")?;
+        .ok_or_else(|| wrong("size", "a number"))?;
+    let stats = text("stats")?;
     let constants = column("fileConstantValues")?
         .as_struct_opt()
-        .ok_or("`fileConstantValues` is not a struct")?;
+        .ok_or_else(|| wrong("fileConstantValues", "a struct"))?;
     let partition = constants
         .column_by_name("partitionValues")
         .and_then(|array| array.as_map_opt())
-        .ok_or("`partitionValues` is not a map")?;
+        .ok_or_else(|| wrong("partitionValues", "a map"))?;
     let mut files = Vec::new();
     for row in 0..batch.num_rows() {
         if !selected.get(row).copied().unwrap_or(true) {
@@ -196,11 +218,14 @@ pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> R
                 .map(|index| texts.value(index).to_owned())
         };
         let name = path.value(row);
-        let tenant = value_of("tenant").ok_or_else(|| format!("file `{name}` has no tenant"))?;
-        let tenant = tenant.parse().map_err(|error| format!("file `{name}`: {error}"))?;
+        let file = || name.to_owned();
+        let tenant = value_of("tenant").ok_or_else(|| ScanError::NoTenant(file()))?;
+        let tenant = tenant
+            .parse()
+            .map_err(|source| ScanError::Tenant { file: file(), source })?;
         let day = value_of("day")
             .and_then(|day| parse_day(&day))
-            .ok_or_else(|| format!("file `{name}` has no day"))?;
+            .ok_or_else(|| ScanError::NoDay(file()))?;
         let mut entry = FileEntry {
             table,
             path: format!("{}/{}", table.name(), unescape(name)),
