@@ -268,7 +268,12 @@ struct Steps {
 
 impl Steps {
     fn is_empty(&self) -> bool {
-        !self.is_text && self.max_samples.is_none() && self.cumulative.is_none()
+        !self.is_text && !self.reads_pprof()
+    }
+
+    /// Returns true if a step reads the decompressed pprof bytes.
+    fn reads_pprof(&self) -> bool {
+        self.max_samples.is_some() || self.cumulative.is_some()
     }
 
     /// Returns the profile to send, or `None` for the first profile of a cumulative kind.
@@ -276,7 +281,7 @@ impl Steps {
         if self.is_text {
             body = of_text(&body)?;
         }
-        if self.max_samples.is_none() && self.cumulative.is_none() {
+        if !self.reads_pprof() {
             return Ok(Some(body));
         }
         let plain = unpack(&body)?;
