@@ -14,6 +14,10 @@ use alluvium_wire::connect::{Code, ConnectError};
 /// Work on up to this many bytes runs inline. It takes less than the half millisecond that a thread switch costs.
 pub(crate) const AT_ONCE_BYTES: usize = 64 << 10;
 
+/// Estimated work of building or encoding a tree or a graph, in bytes, for [`Workers::run`]. The value is so large that
+/// the work runs on a separate thread.
+pub(crate) const LARGE_WORK: usize = 1 << 20;
+
 /// Work on up to this many bytes is short. It takes some milliseconds.
 const SOON_BYTES: usize = 4 << 20;
 

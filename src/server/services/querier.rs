@@ -7,6 +7,7 @@
 use bytes::Bytes;
 
 use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
+use crate::server::bodies::workers::LARGE_WORK;
 use crate::server::services::questions::{
     all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
     profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
@@ -25,9 +26,6 @@ use alluvium_wire::push::pairs;
 use alluvium_wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
 use alluvium_wire::service::{Answer, Call, CallResult};
 use alluvium_wire::tree_bytes::tree_bytes;
-
-/// Estimated work of encoding a graph, in bytes. The value is so large that the work runs on a separate thread.
-const LARGE_WORK: usize = 1 << 20;
 
 /// Implements the calls with the query engine.
 #[derive(Clone)]

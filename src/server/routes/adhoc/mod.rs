@@ -15,9 +15,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 
 use crate::server::bodies::body::Charge;
+use crate::server::bodies::workers::LARGE_WORK;
 use crate::server::routes::adhoc::files::{keep, kept, listed};
 use crate::server::routes::adhoc::id::UploadId;
-use crate::server::routes::adhoc::read::{LARGE_WORK, Opened, choose, names, open};
+use crate::server::routes::adhoc::read::{Opened, choose, names, open};
 use crate::server::services::questions::max_nodes;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::server::bodies::body::Charge;
+use crate::server::bodies::workers::LARGE_WORK;
 use crate::server::routes::ingest::{now_nanos, read_upload};
 use crate::server::state::shared::ServerState;
 use alluvium_profile::flamegraph::Tree;
@@ -23,9 +24,6 @@ use alluvium_wire::ingest::IngestQuery;
 const MAX_FRAMES: usize = 1 << 20;
 /// Estimated memory of a tree per frame, in bytes.
 const FRAME_BYTES: usize = 128;
-/// Estimated work of building or encoding a tree, in bytes. The value is so large that the work runs on a separate
-/// thread.
-pub(super) const LARGE_WORK: usize = 1 << 20;
 /// Sample types to show if the request names none, in order of preference.
 const PREFERRED: [&str; 2] = ["cpu", "inuse_space"];
 
