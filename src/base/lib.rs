@@ -1,6 +1,6 @@
 //! Utilities that std lacks and all layers use: durations, byte sizes, backoff, record files, atomic file replacement,
-//! renewed certificate files, JSON, regular expressions and letter cases as in Go, memory pressure, file descriptors,
-//! names and network interfaces, compressed sections of ELF files, shutdown.
+//! renewed certificate files, counts of waiting tasks, JSON, regular expressions and letter cases as in Go,
+//! memory pressure, file descriptors, names and network interfaces, compressed sections of ELF files, shutdown.
 //!
 //! Nothing here depends on profiles or configuration.
 
@@ -21,6 +21,7 @@ pub mod re2;
 pub mod renewed;
 pub mod segment;
 pub mod seldom;
+pub mod waiters;
 
 /// The signal that asks a task to finish its work and return.
 pub use tokio_util::sync::CancellationToken as Shutdown;

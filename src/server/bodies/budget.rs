@@ -20,12 +20,12 @@
 //! - A wait ends after a timeout with status 503 and `Retry-After`. The timeout is longer at earlier stages, so that
 //!   the requests ahead are served or refused before it ends.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::server::bodies::limits::ServerLimits;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};
 use alluvium_base::pressure::MemoryPart;
+use alluvium_base::waiters::Waiters;
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// The size of one share of a stage.
@@ -95,8 +95,8 @@ pub(crate) struct Share {
     budget: ByteBudget,
     /// The maximum number of bytes of one request. The last share also accepts larger requests.
     request_bytes: usize,
-    /// The number of requests that wait for bytes.
-    waiting: AtomicUsize,
+    /// The requests that wait for bytes.
+    waiters: Waiters,
     wait: Duration,
 }
 
@@ -108,7 +108,7 @@ impl Stage {
             Share {
                 budget: ByteBudget::new(bytes),
                 request_bytes: bytes / part.requests,
-                waiting: AtomicUsize::new(0),
+                waiters: Waiters::default(),
                 wait,
             }
         };
@@ -158,11 +158,11 @@ impl Share {
 
     /// Returns true while a request waits for bytes of this share.
     pub(super) fn is_wanted(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+        self.waiters.is_any()
     }
 
     async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
-        let waiting = Waiting::begin(&self.waiting);
+        let waiting = self.waiters.begin();
         let taken = tokio::time::timeout(self.wait, self.budget.take(bytes)).await;
         drop(waiting);
         taken.map_err(|_| {
@@ -175,22 +175,6 @@ impl Share {
                 ),
             )
         })
-    }
-}
-
-/// Counts a waiting request until this value is dropped, which also happens if the client disconnects.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn begin(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
