@@ -12,10 +12,11 @@ use http::HeaderMap;
 use crate::server::bodies::body::TakenBody;
 use crate::server::bodies::limits::BodyLimit;
 use crate::server::bodies::sending::Written;
+use crate::server::calls::method::Method;
 use crate::server::state::shared::{ServerOptions, ServerState};
 use alluvium_profile::Tenants;
 use alluvium_wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
-use alluvium_wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
+use alluvium_wire::service::{Answer, Call, ReplyMessage, RequestMessage};
 
 /// Limits of the calls of a service, and the function that reads the tenants of a call.
 #[derive(Clone, Copy)]
@@ -29,19 +30,14 @@ pub(in crate::server) struct Bounds {
 }
 
 /// Decodes the message, runs the method, and encodes the response.
-pub(in crate::server) async fn perform<Message, Reply, Work>(
+pub(in crate::server) async fn perform<Message: RequestMessage>(
     state: &ServerState,
     bounds: Bounds,
     headers: CallHeaders,
     tenants: Tenants,
     body: TakenBody,
-    work: impl Fn(Call<Message>) -> Work,
-) -> Result<Written, ConnectError>
-where
-    Message: RequestMessage,
-    Reply: ReplyMessage,
-    Work: Future<Output = CallResult<Reply>>,
-{
+    method: &impl Method<Message>,
+) -> Result<Written, ConnectError> {
     let (codec, length) = (headers.codec, body.bytes.len());
     let weigh = move |bytes: Bytes| {
         let weight = (bounds.weigh)(codec, &bytes)?;
@@ -59,7 +55,7 @@ where
         codec,
         memory: Box::new(charge),
     };
-    let answer = in_time(headers.timeout, work(call)).await?;
+    let answer = in_time(headers.timeout, method.invoke(call)).await?;
     write(state, headers, answer).await
 }
 

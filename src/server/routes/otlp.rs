@@ -84,11 +84,11 @@ async fn take(state: &ServerState, request: Request<Body>) -> Result<Response, C
     let bounds = bounds(state);
     let body = state.intake.read(&parts.headers, body, bounds.limit).await?;
     let exporter = Exporter(state.clone());
-    let work = |call| {
+    let method = move |call: Call<ExportProfilesServiceRequest>| {
         let exporter = exporter.clone();
         async move { exporter.export(call).await }
     };
-    let written = perform(state, bounds, call, tenant.into(), body, work).await?;
+    let written = perform(state, bounds, call, tenant.into(), body, &method).await?;
     let time = state.engine.limits().timeout;
     respond(&state.answers, time, otlp::content_type(call.codec), written)
 }
