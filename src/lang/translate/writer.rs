@@ -1,4 +1,4 @@
-//! The common part of both printers: bodies, lists on several lines, and the comments between elements.
+//! The common part of both printers: bodies, expressions, lists on several lines, and the comments between elements.
 //!
 //! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. The differences (names,
 //! literals, operators) are in the implementations, `alloy` and `hcl`.
@@ -56,6 +56,11 @@ pub(crate) struct Brackets {
 pub(super) trait Writer<'a>: Sized {
     /// True if object fields on separate lines end in commas.
     const FIELD_COMMAS: bool;
+    /// The lowest precedence of an operand of a unary operator that needs no parentheses.
+    const UNARY_OPERAND: u8;
+
+    /// Returns the precedence of an operator. A higher precedence binds tighter, and 100 never needs parentheses.
+    fn precedence(operator: TokenKind) -> u8;
 
     /// Returns the page that is being written.
     fn page(&mut self) -> &mut Page<'a>;
@@ -69,8 +74,30 @@ pub(super) trait Writer<'a>: Sized {
     /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
 
-    /// Writes an expression; in parentheses if its precedence is below `least`.
-    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics>;
+    /// Writes a literal; `text` is its text in the source.
+    fn literal(&mut self, kind: TokenKind, text: &str, span: Span) -> Result<(), Diagnostics>;
+
+    /// Writes a name in an expression.
+    fn name(&mut self, name: &str, span: Span) -> Result<(), Diagnostics>;
+
+    /// Writes the operand of an index.
+    fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics>;
+
+    /// Writes the operand of a dot.
+    fn dot_operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
+        self.operand(value)
+    }
+
+    /// Writes the function of a call.
+    fn callee(&mut self, callee: &Expression) -> Result<(), Diagnostics>;
+
+    /// Writes a binary operator with its operands.
+    fn binary(&mut self, operator: TokenKind, left: &Expression, right: &Expression) -> Result<(), Diagnostics>;
+
+    /// Writes a text as it is.
+    fn push(&mut self, text: &str) {
+        self.page().out.push_str(text);
+    }
 
     /// Writes a whole file and returns its text.
     fn file(mut self, body: &[Statement]) -> Result<String, Diagnostics> {
@@ -120,6 +147,55 @@ pub(super) trait Writer<'a>: Sized {
             page.out.pop();
         }
         page.out.push('}');
+        Ok(())
+    }
+
+    /// Writes an expression; in parentheses if its precedence is below `least`.
+    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics> {
+        let is_wrapped = binding(expression, Self::precedence) < least;
+        if is_wrapped {
+            self.push("(");
+        }
+        match &expression.kind {
+            ExpressionKind::Literal { kind, text } => self.literal(*kind, text, expression.span)?,
+            ExpressionKind::Identifier(name) => self.name(name, expression.span)?,
+            ExpressionKind::Array(items) => self.array(items, expression.span)?,
+            ExpressionKind::Object(fields) => self.object(fields, expression.span)?,
+            ExpressionKind::Access { value, name } => {
+                self.dot_operand(value)?;
+                self.push(".");
+                self.name(&name.name, name.span)?;
+            }
+            ExpressionKind::Index { value, index, .. } => {
+                self.operand(value)?;
+                self.push("[");
+                self.expression(index, 0)?;
+                self.push("]");
+            }
+            ExpressionKind::Call {
+                callee,
+                open,
+                arguments,
+            } => {
+                self.callee(callee)?;
+                self.arguments(arguments, Span::new(*open, expression.span.end))?;
+            }
+            ExpressionKind::Unary { operator, value } => {
+                self.push(operator.text());
+                self.expression(value, Self::UNARY_OPERAND)?;
+            }
+            ExpressionKind::Binary {
+                operator, left, right, ..
+            } => self.binary(*operator, left, right)?,
+            ExpressionKind::Paren(inner) => {
+                self.push("(");
+                self.expression(inner, 0)?;
+                self.push(")");
+            }
+        }
+        if is_wrapped {
+            self.push(")");
+        }
         Ok(())
     }
 
@@ -210,9 +286,8 @@ pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) ->
     Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
 }
 
-/// Returns the precedence of an expression; `of` returns the precedence of an operator in one of the languages. A
-/// higher precedence binds tighter, and 100 never needs parentheses.
-pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
+/// Returns the precedence of an expression; `of` returns the precedence of an operator in one of the languages.
+fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     match &expression.kind {
         ExpressionKind::Binary { operator, .. } => of(*operator),
         ExpressionKind::Unary { .. } => 50,
