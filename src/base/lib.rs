@@ -1,5 +1,5 @@
 //! Utilities that std lacks and all layers use: durations, byte sizes, backoff, record files, atomic file replacement,
-//! renewed certificate files, counts of waiting tasks, JSON, regular expressions and letter cases as in Go,
+//! certificates in PEM and their renewal, counts of waiting tasks, JSON, regular expressions and letter cases as in Go,
 //! memory pressure, file descriptors, names and network interfaces, compressed sections of ELF files, shutdown.
 //!
 //! Nothing here depends on profiles or configuration.
@@ -16,6 +16,7 @@ pub mod go_json;
 pub mod interfaces;
 pub mod letters;
 pub mod net;
+pub mod pem;
 pub mod pressure;
 pub mod re2;
 pub mod renewed;

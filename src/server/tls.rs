@@ -9,12 +9,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
+use alluvium_base::pem::{self, Pem, PemError};
 use alluvium_base::renewed::Renewed;
 
 /// Paths of the PEM files for the TLS of a port.
@@ -101,8 +100,9 @@ impl std::fmt::Debug for PortTls {
 
 impl Current {
     fn read(files: &TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
-        let (certificate, chain) = certificates(&files.certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, error))?;
+        let certificate = read(&files.certificate, Pem::read)?;
+        let chain = pem::certificates(&certificate).map_err(|error| wrong(&files.certificate, error))?;
+        let key = read(&files.key, Pem::key)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -111,7 +111,7 @@ impl Current {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let mut roots = RootCertStore::empty();
-                for authority in certificates(path)?.1 {
+                for authority in read(path, Pem::certificates)? {
                     roots.add(authority).map_err(|error| wrong(path, error))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
@@ -131,15 +131,13 @@ impl Current {
     }
 }
 
-/// Returns the bytes of a PEM file, and its certificates.
-fn certificates(path: &Path) -> Result<(Vec<u8>, Vec<CertificateDer<'static>>), TlsError> {
-    let bytes = std::fs::read(path).map_err(|error| wrong(path, error))?;
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
-    let chain = chain.map_err(|error| wrong(path, error))?;
-    if chain.is_empty() {
-        return Err(wrong(path, "the file contains no certificate"));
-    }
-    Ok((bytes, chain))
+/// Reads the content of a PEM file.
+fn read<T>(path: &Path, content: impl FnOnce(&Pem) -> Result<T, PemError>) -> Result<T, TlsError> {
+    content(&Pem::File(path.to_owned())).map_err(|error| match error {
+        // The error of the port names the path.
+        PemError::Read { source, .. } => wrong(path, source),
+        error => wrong(path, error),
+    })
 }
 
 fn wrong(path: &Path, reason: impl std::fmt::Display) -> TlsError {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::check::arguments::{argument_error, known};
 use crate::check::graph::SourceBlock;
+use alluvium_base::pem::Pem;
 use alluvium_lang::Diagnostics;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::Secret;
@@ -97,11 +98,11 @@ pub struct HttpSettings {
 #[derive(Clone)]
 pub struct TlsSettings {
     /// The listener's certificate chain.
-    pub certificate: PemText,
+    pub certificate: Pem,
     /// The key of the certificate.
-    pub key: PemText,
+    pub key: Pem,
     /// Authorities that sign client certificates.
-    pub client_ca: Option<PemText>,
+    pub client_ca: Option<Pem>,
     /// Request and verification of client certificates.
     pub client_auth: ClientAuth,
     /// Go names of cipher suites; empty for all.
@@ -112,15 +113,6 @@ pub struct TlsSettings {
     pub min_version: Option<u8>,
     /// Maximum version, 10 to 13.
     pub max_version: Option<u8>,
-}
-
-/// PEM text, or the file that holds it.
-#[derive(Clone)]
-pub enum PemText {
-    /// The PEM text, as it was given.
-    Text(Arc<str>),
-    /// The path of the file with the PEM text.
-    File(PathBuf),
 }
 
 /// Whether clients must present certificates, and which authorities may sign them.
@@ -209,12 +201,10 @@ fn auth(body: AuthBody) -> Option<AuthSettings> {
 
 fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
     let one = |text: Option<&Arc<str>>, file: &Option<PathBuf>, name: &str| match (text, file) {
-        (None, None) => Ok(None),
-        (Some(text), None) => Ok(Some(PemText::Text(text.clone()))),
-        (None, Some(file)) => Ok(Some(PemText::File(file.clone()))),
         (Some(_), Some(_)) => Err(error("tls", format!("cannot specify both {name}_pem and {name}_file"))),
+        (text, file) => Ok(Pem::of(text, file.as_ref())),
     };
-    let needed = |pem: Option<PemText>, name: &str| {
+    let needed = |pem: Option<Pem>, name: &str| {
         pem.ok_or_else(|| error("tls", format!("must specify either {name}_pem or {name}_file")))
     };
     let client_ca = one(body.client_ca_pem.as_ref(), &body.client_ca_file, "client_ca")?;

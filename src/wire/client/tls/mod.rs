@@ -10,17 +10,16 @@ mod signatures;
 mod tests;
 mod verifier;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, ServerName};
 
 use crate::client::error::ClientError;
 use crate::client::tls::provider::provider;
 use crate::client::tls::verifier::{Trust, Verifier};
+use alluvium_base::pem::{Pem, PemError};
 
 /// TLS options of a client.
 #[derive(Clone, Debug, Default)]
@@ -39,48 +38,12 @@ pub struct TlsOptions {
     pub min_version: TlsVersion,
 }
 
-/// PEM text or the file that holds it.
-#[derive(Clone)]
-pub enum Pem {
-    Text(Arc<str>),
-    File(PathBuf),
-}
-
 /// Lowest TLS version that a client accepts. rustls supports 1.2 and later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsVersion {
     #[default]
     Tls12,
     Tls13,
-}
-
-/// Prints no PEM, because it may contain a key.
-impl std::fmt::Debug for Pem {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(_) => out.write_str("(pem)"),
-            Self::File(path) => write!(out, "(pem in {})", path.display()),
-        }
-    }
-}
-
-impl Pem {
-    fn read(&self) -> Result<Vec<u8>, ClientError> {
-        match self {
-            Self::Text(text) => Ok(text.as_bytes().to_vec()),
-            Self::File(path) => std::fs::read(path).map_err(|error| ClientError::File(path.clone(), error)),
-        }
-    }
-
-    fn certificates(&self, what: &str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
-        let certificates: Vec<_> = CertificateDer::pem_slice_iter(&self.read()?)
-            .collect::<Result<_, _>>()
-            .map_err(|error| ClientError::Tls(format!("the {what} is not PEM: {error}")))?;
-        if certificates.is_empty() {
-            return Err(ClientError::Tls(format!("the {what} holds no certificate")));
-        }
-        Ok(certificates)
-    }
 }
 
 /// Builds the rustls configuration for `reqwest`. `protocols` are the protocols that ALPN offers.
@@ -98,16 +61,30 @@ pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<Cli
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match (&options.certificate, &options.key) {
         (Some(certificate), Some(key)) => {
-            let key = PrivateKeyDer::from_pem_slice(&key.read()?)
-                .map_err(|error| ClientError::Tls(format!("the key is not PEM: {error}")))?;
+            let key = key.key().map_err(|error| unusable_pem("key", error))?;
             builder
-                .with_client_auth_cert(certificate.certificates("certificate")?, key)
+                .with_client_auth_cert(certificates(certificate, "certificate")?, key)
                 .map_err(unusable_key)?
         }
         _ => builder.with_no_client_auth(),
     };
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(config)
+}
+
+fn certificates(pem: &Pem, what: &str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    pem.certificates().map_err(|error| unusable_pem(what, error))
+}
+
+/// Returns the error for an option with this name.
+fn unusable_pem(what: &str, error: PemError) -> ClientError {
+    match error {
+        PemError::Read { path, source } => ClientError::File(path, source),
+        PemError::NoCertificate => ClientError::Tls(format!("the {what} holds no certificate")),
+        PemError::Certificates(error) | PemError::Key(error) => {
+            ClientError::Tls(format!("the {what} is not PEM: {error}"))
+        }
+    }
 }
 
 /// Adds the kinds of keys that ring supports to an error about the client's key.
@@ -125,7 +102,7 @@ fn trust(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Trust, C
         return Ok(Trust::Everything);
     }
     match &options.ca {
-        Some(ca) => Trust::authorities(ca.certificates("ca")?, provider)
+        Some(ca) => Trust::authorities(certificates(ca, "ca")?, provider)
             .map_err(|error| ClientError::Tls(format!("the ca cannot be used: {error}"))),
         None => Ok(Trust::system()),
     }
