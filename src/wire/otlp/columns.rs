@@ -8,7 +8,7 @@ use crate::otlp::budget::Budget;
 use crate::otlp::dictionary::Dictionary;
 use crate::otlp::error::ExportError;
 use crate::otlp::groups::Group;
-use crate::proto::otlp::Sample;
+use crate::otlp::messages::Sample;
 use alluvium_profile::decoded::Columns;
 use alluvium_profile::pprof::{Builder, Function, LONG_BYTES, Line, Location, Mapping, Profile, SampleLabel};
 
