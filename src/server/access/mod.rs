@@ -17,6 +17,7 @@ mod jwks;
 mod login;
 mod metrics;
 mod options;
+mod password_hash;
 pub mod passwords;
 mod refusal;
 mod rules;
