@@ -23,6 +23,7 @@ mod refusal;
 mod rules;
 mod secret;
 mod sessions;
+mod signatures;
 mod sources;
 pub mod tokens;
 mod watched;
