@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 use alluvium_profile::delta::{Delta, cumulative_types};
 use alluvium_profile::flamegraph::{SvgOptions, Tree, svg};
-use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::jfr::{Recording, RecordingFacts};
 use alluvium_profile::pprof::{self, Profile, SampleLabel};
 use alluvium_profile::selector;
 use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
@@ -56,7 +56,7 @@ fn main() {
     });
     let recording = recording();
     bench.run("jfr_profiles", recording.len() as f64 / 1e6, || {
-        let about = About {
+        let about = RecordingFacts {
             time_nanos: 0,
             duration_nanos: 0,
             period_nanos: 10_000_000,

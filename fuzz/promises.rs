@@ -10,7 +10,7 @@ use alluvium_lang::{Diagnostics, Source, decode_text, fmt_named, parse, parse_ex
 use alluvium_pipeline::component::Stability;
 use alluvium_pipeline::validate;
 use alluvium_profile::flamegraph::Tree;
-use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::jfr::{Recording, RecordingFacts};
 use alluvium_profile::{legacy, pprof, selector};
 use alluvium_wire::connect::Codec;
 use alluvium_wire::{files, ingest, otlp};
@@ -144,7 +144,7 @@ pub(super) fn jfr(data: &[u8]) {
     let Ok(recording) = Recording::read(file, labels) else {
         return;
     };
-    let about = About {
+    let about = RecordingFacts {
         time_nanos: recording.start_nanos(),
         duration_nanos: recording.duration_nanos(),
         period_nanos: recording.interval_nanos().unwrap_or(1),

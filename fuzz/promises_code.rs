@@ -9,7 +9,7 @@ use alluvium_symbols::functions::Functions;
 use alluvium_symbols::latest::Latest;
 use alluvium_symbols::pclntab::Pclntab;
 use alluvium_symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file, jitdump, kernel, perf_map, separate};
-use alluvium_unwind::walk::{Found, REGISTERS, Snapshot, walk};
+use alluvium_unwind::walk::{REGISTERS, RuleLookup, Snapshot, walk};
 use alluvium_unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
 
 /// Any bytes are read as an ELF file. The unwind table, functions, lines, inlined calls and Go's table may be missing,
@@ -38,7 +38,7 @@ pub(super) fn elf(data: &[u8]) {
     let mut names = Ranges::default();
     let mut limits = dwarf::Limits {
         bytes: 8 << 20,
-        entries: 100_000,
+        steps: 100_000,
     };
     Functions::new(&file, data).resolve(&addresses, Demangle::Full, &mut names, |_, missing| {
         Some(dwarf::locate(&file, missing, Demangle::Full, &mut limits))
@@ -84,8 +84,8 @@ pub(super) fn cfi(data: &[u8]) {
         &snapshot,
         896,
         |address| match u32::try_from(address).ok().and_then(|pc| packed.find(pc)) {
-            Some(row) => Found::Row(row),
-            None => Found::FramePointers,
+            Some(row) => RuleLookup::Row(row),
+            None => RuleLookup::FramePointers,
         },
         &mut frames,
     );

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use alluvium::server::ServerOptions;
-use alluvium::store::common::fault::{FaultHook, Faults, Place};
+use alluvium::store::common::fault::{FaultHook, FaultPoint, Faults};
 use alluvium::store::common::schema::Table;
 use alluvium::store::{Store, StoreConfig};
 use alluvium_admin::listen::ListenOptions;
@@ -25,7 +25,7 @@ use crate::program::{Address, Program, run, sql};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-type Places = fn(Place) -> bool;
+type Places = fn(FaultPoint) -> bool;
 
 /// Makes the operations at some places of the store fail with the error `kind`, while `broken` is true.
 struct Disk {
@@ -35,7 +35,7 @@ struct Disk {
 }
 
 impl FaultHook for Disk {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         if self.broken.load(Ordering::SeqCst) && (self.places)(place) {
             Err(io::Error::from(self.kind))
         } else {
@@ -90,17 +90,17 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
     let cases: [(&str, Places, io::ErrorKind); 4] = [
         (
             "no space for the log",
-            |place| matches!(place, Place::LogWrite),
+            |place| matches!(place, FaultPoint::LogWrite),
             io::ErrorKind::StorageFull,
         ),
         (
             "the log cannot be synced",
-            |place| matches!(place, Place::LogSync),
+            |place| matches!(place, FaultPoint::LogSync),
             io::ErrorKind::Other,
         ),
         (
             "no space for files",
-            |place| matches!(place, Place::FileWrite(_) | Place::EntryWrite(_)),
+            |place| matches!(place, FaultPoint::FileWrite(_) | FaultPoint::EntryWrite(_)),
             io::ErrorKind::StorageFull,
         ),
         ("read-only", |_| true, io::ErrorKind::ReadOnlyFilesystem),
@@ -157,7 +157,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         assert_eq!(answer.status(), 503, "{name}");
         assert!(answer.headers().contains_key("retry-after"), "{name}");
         // If only the log cannot be written, the flush succeeds and may free space for the log.
-        let expected = if places(Place::FileWrite(Table::Samples)) {
+        let expected = if places(FaultPoint::FileWrite(Table::Samples)) {
             503
         } else {
             204

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryEngine, QueryLimits};
-use alluvium::store::common::fault::{FaultHook, Faults, Place};
+use alluvium::store::common::fault::{FaultHook, FaultPoint, Faults};
 use alluvium::store::common::schema::Table;
 use alluvium::store::maintenance::deletion::request::Deletion;
 use alluvium::store::maintenance::{MaintenanceConfig, Work};
@@ -76,8 +76,8 @@ fn is_data(path: &str, table: &str) -> bool {
 struct NoDeletion;
 
 impl FaultHook for NoDeletion {
-    fn check(&self, place: Place) -> io::Result<()> {
-        if place == Place::Job("delete") {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
+        if place == FaultPoint::Job("delete") {
             return Err(io::Error::other("not yet"));
         }
         Ok(())

@@ -13,7 +13,7 @@ use alluvium_profile::pprof::gunzip;
 use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 use alluvium_wire::connect::{Codec, decode};
 use alluvium_wire::files::synthetic;
-use alluvium_wire::proto::otlp::ExportProfilesServiceRequest;
+use alluvium_wire::otlp::messages::ExportProfilesServiceRequest;
 use prost::Message as _;
 
 use crate::tidy::root;

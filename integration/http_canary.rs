@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use alluvium::server::ServerOptions;
 use alluvium_profile::{Labels, RawProfile};
 use alluvium_wire::connect::{self, Codec};
-use alluvium_wire::proto::google;
-use alluvium_wire::proto::otlp::{
+use alluvium_wire::otlp::messages::any_value::Value as Content;
+use alluvium_wire::otlp::messages::{
     AnyValue, ExportProfilesServiceRequest, Function, KeyValue, Line, Location, Mapping, Profile, ProfilesDictionary,
     Resource, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
+use alluvium_wire::proto::google;
 use alluvium_wire::querier::Selection;
 use prost::Message as _;
 use serde_json::{Value, json};
@@ -97,8 +98,7 @@ fn exported(time_nanos: i64, method: &str) -> ExportProfilesServiceRequest {
     let attribute = |key: &str, value: &str| KeyValue {
         key: key.to_owned(),
         value: Some(AnyValue {
-            string_value: Some(value.to_owned()),
-            ..AnyValue::default()
+            value: Some(Content::StringValue(value.to_owned())),
         }),
         key_strindex: 0,
     };
@@ -136,9 +136,9 @@ fn exported(time_nanos: i64, method: &str) -> ExportProfilesServiceRequest {
                     attribute("instance", "here"),
                     attribute("ingestion_method", method),
                 ],
+                ..Resource::default()
             }),
             scope_profiles: vec![ScopeProfiles {
-                scope: None,
                 profiles: vec![Profile {
                     sample_type: value_type(3),
                     period_type: value_type(2),
@@ -147,7 +147,9 @@ fn exported(time_nanos: i64, method: &str) -> ExportProfilesServiceRequest {
                     samples: vec![sample(1, 10), sample(2, 20)],
                     ..Profile::default()
                 }],
+                ..ScopeProfiles::default()
             }],
+            ..ResourceProfiles::default()
         }],
         dictionary: Some(ProfilesDictionary {
             string_table: strings.map(str::to_owned).to_vec(),

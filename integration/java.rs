@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::jfr::{Recording, RecordingFacts};
 use alluvium_profile::pprof::{self, Profile};
 use alluvium_wire::connect::{self, Codec};
 use alluvium_wire::proto::push::{PushRequest, PushResponse};
@@ -61,7 +61,7 @@ async fn ingest(State(seen): State<Shared>, RawQuery(query): RawQuery, mut form:
         }
     }
     let recording = Recording::read(&recording, &labels).unwrap();
-    let about = About {
+    let about = RecordingFacts {
         time_nanos: recording.start_nanos(),
         duration_nanos: recording.duration_nanos(),
         period_nanos: 10_000_000,

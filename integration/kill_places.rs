@@ -18,7 +18,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium::store::common::fault::{FaultHook, Faults, Place};
+use alluvium::store::common::fault::{FaultHook, FaultPoint, Faults};
 use alluvium::store::maintenance::Work;
 use alluvium::store::{Store, StoreConfig};
 use alluvium_telemetry::metrics::Scope;
@@ -76,18 +76,18 @@ struct Stand {
 }
 
 impl Stand {
-    fn event(&self, place: Place, when: &str) {
-        if let Place::Job(job) = place {
+    fn event(&self, place: FaultPoint, when: &str) {
+        if let FaultPoint::Job(job) = place {
             *self.job.lock().unwrap() = job;
         }
         let thread = std::thread::current();
         let class = match (place, thread.name()) {
             (
-                Place::CheckpointWrite(_)
-                | Place::CheckpointSync(_)
-                | Place::CheckpointRename(_)
-                | Place::CheckpointFolderSync(_)
-                | Place::CheckpointHint(_),
+                FaultPoint::CheckpointWrite(_)
+                | FaultPoint::CheckpointSync(_)
+                | FaultPoint::CheckpointRename(_)
+                | FaultPoint::CheckpointFolderSync(_)
+                | FaultPoint::CheckpointHint(_),
                 _,
             ) => "checkpoint",
             (_, Some("store-log" | "store-apply")) => "log",
@@ -108,12 +108,12 @@ impl Stand {
 }
 
 impl FaultHook for Stand {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         self.event(place, "before");
         Ok(())
     }
 
-    fn done(&self, place: Place) {
+    fn done(&self, place: FaultPoint) {
         self.event(place, "after");
     }
 }

@@ -12,7 +12,8 @@ use alluvium_pipeline::{Controller, Options};
 use alluvium_profile::pprof;
 use alluvium_wire::connect::{self, Codec};
 use alluvium_wire::grpc_status;
-use alluvium_wire::proto::otlp::{
+use alluvium_wire::otlp::messages::any_value::Value as Content;
+use alluvium_wire::otlp::messages::{
     AnyValue, ExportProfilesServiceRequest, ExportProfilesServiceResponse, Function, KeyValue, KeyValueAndUnit, Line,
     Link, Location, Profile, ProfilesDictionary, Resource, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
@@ -37,8 +38,7 @@ fn now_nanos() -> u64 {
 
 fn text(value: &str) -> Option<AnyValue> {
     Some(AnyValue {
-        string_value: Some(value.to_owned()),
-        ..AnyValue::default()
+        value: Some(Content::StringValue(value.to_owned())),
     })
 }
 
@@ -83,13 +83,14 @@ fn request(service: &str) -> ExportProfilesServiceRequest {
         time_unix_nano: now_nanos(),
         duration_nano: 5_000_000_000,
         samples: vec![sample(1, &[1, 2]), of_thread, of_other],
-        profile_id: vec![7; 16].into(),
-        attribute_indices: Vec::new(),
+        profile_id: vec![7; 16],
+        ..Profile::default()
     };
     let named = |function| Location {
         lines: vec![Line {
             function_index: function,
             line: 1,
+            ..Line::default()
         }],
         ..Location::default()
     };
@@ -113,11 +114,13 @@ fn request(service: &str) -> ExportProfilesServiceRequest {
                     value: text(service),
                     key_strindex: 0,
                 }],
+                ..Resource::default()
             }),
             scope_profiles: vec![ScopeProfiles {
-                scope: None,
                 profiles: vec![profile],
+                ..ScopeProfiles::default()
             }],
+            ..ResourceProfiles::default()
         }],
         dictionary: Some(ProfilesDictionary {
             string_table: strings.map(str::to_owned).to_vec(),
@@ -132,8 +135,8 @@ fn request(service: &str) -> ExportProfilesServiceRequest {
             link_table: vec![
                 Link::default(),
                 Link {
-                    trace_id: vec![1; 16].into(),
-                    span_id: vec![2; 8].into(),
+                    trace_id: vec![1; 16],
+                    span_id: vec![2; 8],
                 },
             ],
             ..ProfilesDictionary::default()

@@ -13,11 +13,10 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// Module and file of each package, and the packages to which it refers.
-const PACKAGES: [(&str, &str, &[&str]); 14] = [
+const PACKAGES: [(&str, &str, &[&str]); 13] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
     ("health", "health/v1/health.proto", &[]),
-    ("otlp", "otlp/v1development/profiles.proto", &[]),
     ("types", "types/v1/types.proto", &[]),
     ("push", "push/v1/push.proto", &["types"]),
     ("querier", "querier/v1/querier.proto", &["google", "types"]),
@@ -31,8 +30,7 @@ const PACKAGES: [(&str, &str, &[&str]); 14] = [
 ];
 
 /// Services of the server. The test generates a trait for each of them, and a JSON form for their messages.
-const SERVED: [&str; 12] = [
-    "ProfilesService",
+const SERVED: [&str; 11] = [
     "PusherService",
     "QuerierService",
     "Version",
@@ -45,9 +43,6 @@ const SERVED: [&str; 12] = [
     "DebuginfoService",
     "Health",
 ];
-
-/// Bytes fields that are hexadecimal in JSON, as OTLP specifies for ids. All other bytes fields are base64.
-const HEXADECIMAL: [&str; 3] = ["profile_id", "span_id", "trace_id"];
 
 const HEADER: &str = "\
 //! Generated from `proto/SOURCE` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.
@@ -171,7 +166,6 @@ impl crate::json::ToJson for {} {{
     for field in &message.field {
         let (name, rust) = (field.json_name(), rust_name(field));
         let value = match enumeration(field) {
-            _ if is_hexadecimal(field) => format!("crate::json::HexText(&self.{rust})"),
             None => format!("self.{rust}"),
             Some(kind) => enum_to_json(field, &rust, kind),
         };
@@ -211,7 +205,6 @@ impl crate::json::Fields for {} {{
     for (index, field) in message.field.iter().enumerate() {
         let rust = rust_name(field);
         let seed = match enumeration(field) {
-            _ if is_hexadecimal(field) => format!("Hex(&mut self.{rust})"),
             None => format!("Field(&mut self.{rust})"),
             Some(kind) => {
                 format!("Enum(&mut self.{rust}, |name| {kind}::from_str_name(name).map(Into::into))")
@@ -220,10 +213,6 @@ impl crate::json::Fields for {} {{
         let _ = writeln!(out, "            {index} => map.next_value_seed(crate::json::{seed}),");
     }
     out.push_str("            _ => Ok(()),\n        }\n    }\n}\n");
-}
-
-fn is_hexadecimal(field: &FieldDescriptorProto) -> bool {
-    field.r#type() == Type::Bytes && HEXADECIMAL.contains(&field.name())
 }
 
 /// Returns the path of the type of an enum field.

@@ -111,11 +111,7 @@ fn calls() -> Vec<Call> {
                 ..options(Trim::TREE)
             },
         ),
-        call(
-            &["-peek=main|runtime"],
-            Form::Peek("main|runtime"),
-            options(Trim::NOTHING),
-        ),
+        call(&["-peek=main|runtime"], Form::Peek("main|runtime"), options(Trim::NONE)),
         list(&["-list=main\\."], &["main\\."]),
         list(
             &["-list=main|sort", "-source_path=integration/fixtures/pprof/busy"],
@@ -158,7 +154,7 @@ fn list(flags: &'static [&'static str], ours: &'static [&'static str]) -> Call {
     let options = Options {
         grouping: Grouping::Lines,
         order: Order::Flat,
-        trim: Trim::NOTHING,
+        trim: Trim::NONE,
         focus: Focus::default(),
         unit: None,
     };

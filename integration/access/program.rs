@@ -61,7 +61,7 @@ async fn each_of_the_three_ways_lets_the_server_listen_for_other_machines() {
         &["token", "password", "ada", "--role", "admin"],
         "correct horse battery\n",
     );
-    assert!(is_well && line.starts_with("ada:pbkdf2-sha256$"), "{line}");
+    assert!(is_well && line.starts_with("ada:$argon2id$v=19$"), "{line}");
     let users = path(folder.path(), "people");
     std::fs::write(&users, line).unwrap();
     for (name, auth, told) in [

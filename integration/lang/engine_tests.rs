@@ -204,8 +204,8 @@ impl Engine {
         let folder = tempfile::tempdir().unwrap();
         let mut options = Options::new(folder.path());
         options.restart = RestartPolicy {
-            shortest: Duration::from_millis(5),
-            longest: Duration::from_millis(20),
+            min_wait: Duration::from_millis(5),
+            max_wait: Duration::from_millis(20),
         };
         change(&mut options);
         let mut definitions = definitions();

@@ -144,8 +144,8 @@ async fn run(sections: &[Section], expected: &str) -> String {
     let mut options = Options::new(folder.path());
     // A restart must not depend on the speed of the machine.
     options.restart = RestartPolicy {
-        shortest: Duration::from_mins(1),
-        longest: Duration::from_mins(1),
+        min_wait: Duration::from_mins(1),
+        max_wait: Duration::from_mins(1),
     };
     let controller = Controller::new(&definitions(), options);
     let stop = alluvium_base::Shutdown::new();

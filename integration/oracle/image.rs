@@ -370,16 +370,16 @@ impl Image {
     }
 
     /// Returns Alluvium's own rule for an address, as the profiler finds it.
-    pub(super) fn found(&self, address: u64) -> alluvium_unwind::walk::Found {
-        use alluvium_unwind::walk::Found;
+    pub(super) fn found(&self, address: u64) -> alluvium_unwind::walk::RuleLookup {
+        use alluvium_unwind::walk::RuleLookup;
         let Some((code, address)) = self.at(address) else {
-            return Found::NoMapping;
+            return RuleLookup::NoMapping;
         };
         if code.table.is_empty() {
-            return Found::FramePointers;
+            return RuleLookup::FramePointers;
         }
         let pc = u32::try_from(address).unwrap_or(u32::MAX);
-        code.table.find(pc).map_or(Found::NoMapping, Found::Row)
+        code.table.find(pc).map_or(RuleLookup::NoMapping, RuleLookup::Row)
     }
 
     /// Returns the address inside the file that is mapped there, or else the address itself, as text for a report.

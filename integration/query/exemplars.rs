@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium::query::{Aggregation, ExemplarKind, HeatmapOf, HeatmapQuery, QueryEngine, SeriesQuery, TimeRange};
+use alluvium::query::{Aggregation, ExemplarKind, HeatmapQuery, HeatmapSource, QueryEngine, SeriesQuery, TimeRange};
 use alluvium_profile::selector::parse;
 
 use super::fixture::{CPU, NOON, TestProfile, TestStore, profile};
@@ -145,14 +145,14 @@ async fn nothing_stands_for_a_point_unless_it_is_asked_for() {
     assert!(found[0].exemplars.is_empty());
 }
 
-fn heatmap(of: HeatmapOf, exemplars: ExemplarKind) -> HeatmapQuery {
+fn heatmap(of: HeatmapSource, exemplars: ExemplarKind) -> HeatmapQuery {
     HeatmapQuery {
         profile_type: CPU.parse().unwrap(),
         matchers: Vec::new(),
         range: TimeRange::new(NOON, NOON + 60_000),
         step: 15.0,
         group_by: vec!["service_name".to_owned()],
-        of,
+        source: of,
         exemplars,
         limit: 0,
     }
@@ -161,7 +161,7 @@ fn heatmap(of: HeatmapOf, exemplars: ExemplarKind) -> HeatmapQuery {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
     let engine = engine(shop());
-    let query = heatmap(HeatmapOf::Profiles, ExemplarKind::Profile);
+    let query = heatmap(HeatmapSource::Profiles, ExemplarKind::Profile);
     let found = engine.select_heatmap(&tenants("one"), query).await.unwrap();
     let [cart, shop] = found.as_slice() else {
         panic!("{found:?}")
@@ -172,11 +172,7 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
         .map(|line| {
             let slots = line.slots.iter();
             slots
-                .flat_map(|slot| {
-                    slot.cells
-                        .iter()
-                        .map(|cell| (slot.end_ms - NOON, cell.least, cell.count))
-                })
+                .flat_map(|slot| slot.cells.iter().map(|cell| (slot.end_ms - NOON, cell.min, cell.count)))
                 .collect()
         })
         .to_vec();
@@ -189,12 +185,12 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
         .collect();
     assert_eq!(ids, ["first", "larger"]);
 
-    let mut largest = heatmap(HeatmapOf::Profiles, ExemplarKind::None);
+    let mut largest = heatmap(HeatmapSource::Profiles, ExemplarKind::None);
     largest.limit = 1;
     let found = engine.select_heatmap(&tenants("one"), largest).await.unwrap();
     assert_eq!((found.len(), found[0].labels.get("service_name")), (1, Some("cart")));
     assert_eq!(
-        (found[0].slots[0].cells[0].least, &found[0].slots[0].cells[0].exemplar),
+        (found[0].slots[0].cells[0].min, &found[0].slots[0].cells[0].exemplar),
         (100, &None)
     );
 }
@@ -202,7 +198,7 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_heatmap_of_spans_counts_what_each_took_in_a_profile() {
     let engine = engine(shop());
-    let query = heatmap(HeatmapOf::Spans, ExemplarKind::Span);
+    let query = heatmap(HeatmapSource::Spans, ExemplarKind::Span);
     let found = engine.select_heatmap(&tenants("one"), query).await.unwrap();
     assert_eq!(found.len(), 1, "the cart has no spans");
     let cells: Vec<(i64, i64, u64, &str)> = found[0]
@@ -211,7 +207,7 @@ async fn a_heatmap_of_spans_counts_what_each_took_in_a_profile() {
         .flat_map(|slot| {
             slot.cells.iter().map(|cell| {
                 let span = cell.exemplar.as_ref().unwrap().span_id.as_str();
-                (slot.end_ms - NOON, cell.least, cell.count, &span[14..])
+                (slot.end_ms - NOON, cell.min, cell.count, &span[14..])
             })
         })
         .collect();

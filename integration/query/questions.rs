@@ -124,7 +124,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     assert_eq!(tree.total(), 560);
     let store = two_services();
     store.list_missing(|file| {
-        file.time = (file.time).map(|time| Bounds::new(time.most + 60_000_000, time.most + 120_000_000));
+        file.time = (file.time).map(|time| Bounds::new(time.max + 60_000_000, time.max + 120_000_000));
         file.day += i32::from(file.time.is_none());
     });
     let by_time = engine(store);

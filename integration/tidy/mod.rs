@@ -62,7 +62,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
 ];
 
 /// An external crate, the only folders and files that may name it, and the reason.
-const AT_HOME: [(&str, &[&str], &str); 29] = [
+const AT_HOME: [(&str, &[&str], &str); 30] = [
     ("seccompiler", &["src/app/fence.rs"], "one file drops privileges"),
     (
         "hickory_resolver",
@@ -93,6 +93,11 @@ const AT_HOME: [(&str, &[&str], &str); 29] = [
         "tonic_web",
         &["src/admin/grpc.rs"],
         "gRPC's own types end where its requests do",
+    ),
+    (
+        "opentelemetry_proto",
+        &["src/wire/otlp/messages.rs"],
+        "one file says which messages of the crate are used",
     ),
     (
         "datafusion_pg_catalog",

@@ -15,7 +15,11 @@ const MAY_IMPORT: [Row; 54] = [
         &[],
         &["base", "telemetry", "cluster", "lang", "profile"],
     ),
-    ("pipeline::check", &["pipeline::component"], &["telemetry", "lang"]),
+    (
+        "pipeline::check",
+        &["pipeline::component"],
+        &["base", "telemetry", "lang"],
+    ),
     (
         "pipeline::run",
         &["pipeline::component", "pipeline::check"],

@@ -47,11 +47,34 @@ impl AllowedHosts {
     }
 }
 
-/// Parses a host name for `--http.allowed-host`. The error describes a valid name.
-pub fn host_name(text: &str) -> Result<String, String> {
+/// The error of a text that is not a host name. It describes a valid name.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("use a host name without a port, such as profiles.example.com")]
+pub struct HostNameError;
+
+/// The reason why a request of a browser is refused.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    /// The request uses a name that may be mapped to this machine by a foreign name server.
+    #[error(
+        "`{authority}` is not a name of this machine: a foreign web page may have mapped it to this address. \
+         If the name is yours, start with --http.allowed-host {}",
+        name(authority.host())
+    )]
+    ForeignName { authority: Authority },
+    /// A page of another site made the browser send the request.
+    #[error(
+        "the browser sent this request for another site ({0}), but only pages of this site may send it. \
+         If that site is this server behind a proxy, start with --http.allowed-host and its name"
+    )]
+    OtherSite(String),
+}
+
+/// Parses a host name for `--http.allowed-host`.
+pub fn host_name(text: &str) -> Result<String, HostNameError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_plain) {
-        return Err("use a host name without a port, such as profiles.example.com".to_owned());
+        return Err(HostNameError);
     }
     Ok(text.trim_end_matches('.').to_ascii_lowercase())
 }
@@ -67,7 +90,7 @@ async fn refuse_strangers(State(allowed): State<AllowedHosts>, request: Request,
         Err(reason) => {
             tracing::debug!(
                 path = request.uri().path(),
-                reason,
+                %reason,
                 "request of a foreign web page refused"
             );
             (StatusCode::FORBIDDEN, format!("{reason}\n")).into_response()
@@ -78,7 +101,7 @@ async fn refuse_strangers(State(allowed): State<AllowedHosts>, request: Request,
     response
 }
 
-fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {
+fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), Refusal> {
     let headers = request.headers();
     let authority = request.uri().authority().cloned().or_else(|| host_header(headers));
     if let Some(ArrivedAt(address)) = request.extensions().get()
@@ -88,17 +111,12 @@ fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {
         && !is_of_this_machine(authority.host())
         && !allowed.has(name(authority.host()))
     {
-        return Err(format!(
-            "`{authority}` is not a name of this machine: a foreign web page may have mapped it to this address. \
-             If the name is yours, start with --http.allowed-host {}",
-            name(authority.host())
-        ));
+        return Err(Refusal::ForeignName {
+            authority: authority.clone(),
+        });
     }
     match other_site(headers, authority.as_ref(), allowed) {
-        Some(site) if !is_followed_link(request) => Err(format!(
-            "the browser sent this request for another site ({site}), but only pages of this site may send it. \
-             If that site is this server behind a proxy, start with --http.allowed-host and its name"
-        )),
+        Some(site) if !is_followed_link(request) => Err(Refusal::OtherSite(site)),
         _ => Ok(()),
     }
 }

@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -23,6 +22,7 @@ use tokio::sync::Notify;
 
 use alluvium_base::Shutdown;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};
+use alluvium_base::waiters::Waiters;
 
 /// Responses of up to this many bytes are never refused, so that the client still receives the response after the
 /// server has done the work.
@@ -39,8 +39,8 @@ pub(super) struct Connections {
     /// Budget for bytes that clients leave unread; `None` for no limit.
     unread: Option<ByteBudget>,
     table: Mutex<Table>,
-    /// True while a connection waits for a place.
-    is_wanted: AtomicBool,
+    /// The connections that wait for a place.
+    waiters: Waiters,
     /// Notified when a connection has ended, and at the limit also when a connection may be closed.
     changed: Notify,
 }
@@ -131,7 +131,7 @@ impl Connections {
             most: most.max(1),
             unread,
             table: Mutex::default(),
-            is_wanted: AtomicBool::new(false),
+            waiters: Waiters::default(),
             changed: Notify::new(),
         })
     }
@@ -152,14 +152,14 @@ impl Connections {
                 }
                 table.give_way();
             }
-            waiting.get_or_insert_with(|| Waiting::begin(&self.is_wanted));
+            waiting.get_or_insert_with(|| self.waiters.begin());
             self.changed.notified().await;
         }
     }
 
     /// Returns true while a connection waits for a place.
     pub(super) fn are_wanted(&self) -> bool {
-        self.is_wanted.load(Ordering::Relaxed)
+        self.waiters.is_any()
     }
 
     /// Closes a connection if the table contains a connection that may be closed. The caller lacks a resource other
@@ -177,22 +177,6 @@ impl Connections {
         if is_full {
             self.changed.notify_one();
         }
-    }
-}
-
-/// Marks that a connection waits for a place. Dropping it removes the mark, even if the port closes meanwhile.
-struct Waiting<'a>(&'a AtomicBool);
-
-impl<'a> Waiting<'a> {
-    fn begin(is_wanted: &'a AtomicBool) -> Self {
-        is_wanted.store(true, Ordering::Relaxed);
-        Self(is_wanted)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
     }
 }
 

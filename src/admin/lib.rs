@@ -36,12 +36,14 @@ use alluvium_telemetry::metrics::{self, Scope};
 
 pub use support::{Support, SupportError};
 
-/// Checks a condition. Returns `Ok`, or the reason as a text for users.
-pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// Checks a condition. Returns `None` if the condition holds, and otherwise the reason as a text for users.
+pub type Check = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 /// Additional text for a healthy state; may be empty.
 pub type Note = Arc<dyn Fn() -> String + Send + Sync>;
-/// Reloads the configuration. The error contains the diagnostics.
-pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+/// The reason why a reload failed. Its text contains the diagnostics.
+pub type ReloadError = Box<dyn std::error::Error + Send + Sync>;
+/// Reloads the configuration.
+pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Result<(), ReloadError>> + Send + Sync>;
 
 #[derive(Clone)]
 pub struct AdminState {
@@ -92,15 +94,15 @@ async fn metrics(State(state): State<AdminState>) -> Response {
 
 async fn ready(State(state): State<AdminState>) -> Response {
     match (state.ready)() {
-        Ok(()) => "Alluvium is ready.\n".into_response(),
-        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+        None => "Alluvium is ready.\n".into_response(),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
     }
 }
 
 async fn healthy(State(state): State<AdminState>) -> Response {
     match (state.healthy)() {
-        Ok(()) => format!("All components are healthy.\n{}", (state.note)()).into_response(),
-        Err(reason) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")).into_response(),
+        None => format!("All components are healthy.\n{}", (state.note)()).into_response(),
+        Some(reason) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")).into_response(),
     }
 }
 
@@ -111,7 +113,7 @@ async fn reload(State(state): State<AdminState>) -> Response {
     // The reload runs in a separate task, so that a caller that disconnects does not interrupt it.
     match tokio::spawn(reload()).await {
         Ok(Ok(())) => "config reloaded\n".into_response(),
-        Ok(Err(diagnostics)) => (StatusCode::BAD_REQUEST, format!("{diagnostics}\n")).into_response(),
+        Ok(Err(error)) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
         Err(error) => (
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("the reload failed: {error}\n"),

@@ -31,8 +31,8 @@ use crate::browser::{self, AllowedHosts, ArrivedAt};
 use crate::connections::{self, Connections, Place, Sending};
 use crate::peer::Peer;
 use alluvium_base::bytes::ByteBudget;
+use alluvium_base::log_throttle::LogThrottle;
 use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
-use alluvium_base::seldom::Seldom;
 use alluvium_base::{Shutdown, descriptors};
 
 /// Connection preface of an HTTP/2 client (RFC 9113, section 3.4).
@@ -188,8 +188,8 @@ impl Listener {
     /// off.
     pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
         let graceful = GracefulShutdown::new();
-        let places = Connections::new(descriptors::for_connections(self.options.max_connections), self.unread);
-        let mut warning = Seldom::new(ACCEPT_WARNING);
+        let places = Connections::new(descriptors::connection_limit(self.options.max_connections), self.unread);
+        let mut warning = LogThrottle::new(ACCEPT_WARNING);
         let mut connections = JoinSet::new();
         let (builder, grace) = (builder(&self.options), self.options.grace);
         let router = browser::guard(router, self.options.allowed_hosts.clone());
@@ -208,7 +208,7 @@ impl Listener {
                 Ok(accepted) => accepted,
                 Err(error) if has_left(&error) => continue,
                 Err(error) => {
-                    if let Some(unsaid) = warning.say() {
+                    if let Some(unsaid) = warning.try_log() {
                         tracing::warn!(error = %error, unsaid, "cannot accept a connection");
                     }
                     places.give_way();

@@ -20,8 +20,8 @@ use alluvium_telemetry::metrics::Scope;
 fn state() -> AdminState {
     AdminState {
         metrics: Scope::new(),
-        ready: Arc::new(|| Ok(())),
-        healthy: Arc::new(|| Ok(())),
+        ready: Arc::new(|| None),
+        healthy: Arc::new(|| None),
         note: Arc::new(String::new),
         profiling: Some(Profiling::new(Shutdown::new())),
         reload: None,
@@ -69,8 +69,8 @@ async fn health_and_readiness_say_the_reason() {
         (StatusCode::OK, "All components are healthy.\nbut\n".into())
     );
     let bad = AdminState {
-        ready: Arc::new(|| Err("replaying the log".into())),
-        healthy: Arc::new(|| Err("pyroscope.write.a: no endpoint".into())),
+        ready: Arc::new(|| Some("replaying the log".into())),
+        healthy: Arc::new(|| Some("pyroscope.write.a: no endpoint".into())),
         ..state()
     };
     assert_eq!(
@@ -98,7 +98,7 @@ async fn reload_answers_get_and_post_and_gives_the_diagnostics() {
         assert_eq!((status, body.as_str()), (StatusCode::OK, "config reloaded\n"));
     }
     let bad = AdminState {
-        reload: Some(Arc::new(|| Box::pin(async { Err("a.river:1:2: no".to_owned()) }))),
+        reload: Some(Arc::new(|| Box::pin(async { Err("a.river:1:2: no".into()) }))),
         ..state()
     };
     assert_eq!(

@@ -287,20 +287,10 @@ impl Routes {
         let profiling = Profiling::new(shutdown.clone());
         let state = AdminState {
             metrics: self.metrics.clone(),
-            ready: Arc::new(move || {
-                if ready.ready() {
-                    Ok(())
-                } else {
-                    Err("Alluvium is not ready.".to_owned())
-                }
-            }),
+            ready: Arc::new(move || (!ready.ready()).then(|| "Alluvium is not ready.".to_owned())),
             healthy: Arc::new(move || {
                 let ids: Vec<String> = healthy.iter().flat_map(Controller::unhealthy).collect();
-                if ids.is_empty() {
-                    Ok(())
-                } else {
-                    Err(format!("unhealthy components: {}", ids.join(", ")))
-                }
+                (!ids.is_empty()).then(|| format!("unhealthy components: {}", ids.join(", ")))
             }),
             note: Arc::new(move || {
                 let remote = noted.remote.as_ref();
@@ -310,7 +300,7 @@ impl Routes {
             profiling: options.enable_pprof.then(|| profiling.clone()),
             reload: Some(Arc::new(move || {
                 let reloader = reloader.clone();
-                Box::pin(async move { reloader.reload("http").await })
+                Box::pin(async move { Ok(reloader.reload("http").await?) })
             })),
             support: options
                 .support_bundle

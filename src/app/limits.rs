@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use serde::Deserialize;
 
 use crate::store::Limits;
-use crate::store::rules::relabel_rules::{RelabelRules, RuleText, RulesText};
+use crate::store::rules::relabel_rules::{RelabelRules, RuleText, RulesText, UnknownPosition};
 use alluvium_base::duration;
 
 const MIB: f64 = 1_048_576.0;
@@ -150,9 +150,9 @@ impl LimitsSection {
             written.sanitize = !is_disabled;
         }
         if let Some(position) = &self.ingestion_relabeling_default_rules_position {
-            written.defaults = position
-                .parse()
-                .map_err(|error: String| anyhow!("limits.ingestion_relabeling_default_rules_position: {error}"))?;
+            let unknown =
+                |error: UnknownPosition| anyhow!("limits.ingestion_relabeling_default_rules_position: {error}");
+            written.defaults = position.parse().map_err(unknown)?;
         }
         RelabelRules::new(written).map_err(|error| anyhow!("limits.{error}"))
     }

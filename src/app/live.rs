@@ -75,15 +75,15 @@ fn write(batch: &Batch, form: Form) -> Bytes {
         }
         text.push_str(SEPARATOR);
     }
-    if batch.lost > 0 {
+    if batch.dropped > 0 {
         match form {
             // Writing to a String cannot fail.
             Form::Text => drop(write!(
                 text,
                 "({} entries were lost: they were not read fast enough)",
-                batch.lost
+                batch.dropped
             )),
-            Form::Json => push_json(&mut text, &json!({ "kind": "lost", "count": batch.lost })),
+            Form::Json => push_json(&mut text, &json!({ "kind": "lost", "count": batch.dropped })),
         }
         text.push_str(SEPARATOR);
     }

@@ -22,7 +22,7 @@ use crate::store::StoreConfig;
 use alluvium_admin::listen::ListenOptions;
 use alluvium_base::Shutdown;
 use alluvium_base::pressure::{MemoryPart, MemoryPressure};
-use alluvium_telemetry::memory::give_back;
+use alluvium_telemetry::memory::release_unused_memory;
 use alluvium_telemetry::metrics::Scope;
 use alluvium_telemetry::process::own_memory;
 
@@ -242,7 +242,7 @@ pub(crate) async fn watch(
         held = own_memory().unwrap_or(0);
         if held > limit / 16 * 15 {
             engine.forget_all();
-            let _ = tokio::task::spawn_blocking(give_back).await;
+            let _ = tokio::task::spawn_blocking(release_unused_memory).await;
             held = own_memory().unwrap_or(0);
             if held > limit / 16 * 15 && pressure.set(true) {
                 tracing::warn!(

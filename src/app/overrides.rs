@@ -4,6 +4,7 @@
 //! the server logs the error once, sets a metric, and keeps the previous limits.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,10 +35,17 @@ impl OverridesFile {
 pub(crate) struct Overrides {
     file: OverridesFile,
     limits: TenantLimits,
-    /// The text of the last read, or the error.
-    seen: Result<String, String>,
+    seen: Seen,
     /// 1 if the last text is in force, 0 otherwise.
     successful: Gauge,
+}
+
+/// The result of the last read. If the next read has the same result, nothing happens.
+#[derive(PartialEq)]
+enum Seen {
+    Text(String),
+    /// The file could not be read, with the text of the error.
+    Unreadable(String),
 }
 
 #[derive(Deserialize)]
@@ -65,7 +73,7 @@ impl Overrides {
         Ok(Self {
             file,
             limits,
-            seen: Ok(text),
+            seen: Seen::Text(text),
             successful,
         })
     }
@@ -78,20 +86,21 @@ impl Overrides {
                 () = tokio::time::sleep(self.file.period) => {}
             }
             let read = tokio::fs::read_to_string(&self.file.path).await;
-            self.see(read.map_err(|error| error.to_string()));
+            self.see(read);
         }
     }
 
     /// Applies the text of a read if the text is new and valid. Logs a new error.
-    fn see(&mut self, read: Result<String, String>) {
-        if read == self.seen {
+    fn see(&mut self, read: io::Result<String>) {
+        let seen = read.map_or_else(|error| Seen::Unreadable(error.to_string()), Seen::Text);
+        if seen == self.seen {
             return;
         }
-        let parsed = match &read {
-            Ok(text) => parse(text, self.limits.general()).map_err(|error| format!("{error:#}")),
-            Err(error) => Err(error.clone()),
+        let parsed = match &seen {
+            Seen::Text(text) => parse(text, self.limits.general()),
+            Seen::Unreadable(error) => Err(anyhow::anyhow!("{error}")),
         };
-        self.seen = read;
+        self.seen = seen;
         let path = self.file.path.display();
         match parsed {
             Ok(overrides) => {
@@ -102,6 +111,7 @@ impl Overrides {
             }
             Err(error) => {
                 self.successful.set(0);
+                let error = format!("{error:#}");
                 tracing::error!(%path, error, "cannot use the overrides; the last valid overrides stay in force");
             }
         }
@@ -160,7 +170,7 @@ mod tests {
         }
         overrides.see(Ok(of(2000)));
         assert_eq!((shop(&limits), overrides.successful.get()), (2000, 1));
-        overrides.see(Err("gone".to_owned()));
+        overrides.see(Err(io::Error::other("gone")));
         assert_eq!((shop(&limits), overrides.successful.get()), (2000, 0));
         overrides.see(Ok("# none\n".to_owned()));
         assert_eq!((shop(&limits), overrides.successful.get()), (4 << 20, 1));

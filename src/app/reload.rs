@@ -37,6 +37,17 @@ pub(crate) fn shared(texts: Vec<(String, String)>) -> Texts {
     texts.into_iter().map(shared).collect()
 }
 
+/// The reason why a reload changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReloadError {
+    /// The files of the configuration cannot be read.
+    #[error("{0:#}")]
+    Read(anyhow::Error),
+    /// The configuration has errors.
+    #[error("{}", .0.render())]
+    Invalid(Diagnostics),
+}
+
 /// Reloads the configuration on request.
 pub(crate) struct Reloader {
     controller: Controller,
@@ -88,21 +99,21 @@ impl Reloader {
 
     /// Reads and loads the configuration again. On an error, the running configuration stays in force, and the error
     /// text becomes the HTTP response.
-    pub(crate) async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
+    pub(crate) async fn reload(&self, asked_by: &'static str) -> Result<(), ReloadError> {
         let _working = self.working.lock().await;
         match self.sources.read() {
             Ok(texts) => self.apply(shared(texts), asked_by).await,
             Err(error) => {
                 tracing::error!(asked_by, error = %error, "reload failed; the previous configuration stays in force");
-                let text = format!("{error:#}");
+                let error = ReloadError::Read(error);
                 self.controller
-                    .load_failed(&self.sources.path().display().to_string(), &text);
-                Err(text)
+                    .load_failed(&self.sources.path().display().to_string(), &error.to_string());
+                Err(error)
             }
         }
     }
 
-    async fn apply(&self, texts: Texts, asked_by: &'static str) -> Result<(), String> {
+    async fn apply(&self, texts: Texts, asked_by: &'static str) -> Result<(), ReloadError> {
         match self.load(texts).await {
             Ok(()) => {
                 tracing::info!(asked_by, config = %self.sources.path().display(), "reloaded");
@@ -114,7 +125,7 @@ impl Reloader {
                     errors = diagnostics.len(),
                     "reload failed; the previous configuration stays in force"
                 );
-                Err(diagnostics.render())
+                Err(ReloadError::Invalid(diagnostics))
             }
         }
     }
@@ -171,7 +182,7 @@ impl Reloader {
 pub(crate) async fn give_back_later() {
     tokio::time::sleep(AFTER_LOAD).await;
     // The task runs detached, because its result is not needed.
-    drop(tokio::task::spawn_blocking(memory::give_back));
+    drop(tokio::task::spawn_blocking(memory::release_unused_memory));
 }
 
 /// Returns once nothing has changed for `settle`, or after [`MOST_SETTLES`] times `settle`.

@@ -148,6 +148,7 @@ async fn a_path_that_cannot_be_read_is_a_failed_load() {
             .reload("test")
             .await
             .unwrap_err()
+            .to_string()
             .contains("config.alloy")
     );
     let view = watched.controller.last_load_view().unwrap();
@@ -200,7 +201,7 @@ async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
         "b.hcl",
         "discovery \"relabel\" \"second\" {\n  targets = nobody.there\n}\n",
     );
-    let error = watched.reloader.reload("test").await.unwrap_err();
+    let error = watched.reloader.reload("test").await.unwrap_err().to_string();
     assert!(error.contains("b.hcl"), "{error}");
     assert!(output().contains("two"));
     watched.shutdown.cancel();

@@ -118,7 +118,7 @@ impl RunningServer {
             readiness.clone(),
             ServerMetrics::new(metrics),
         );
-        let listener = listener.with_unread(state.unread());
+        let listener = listener.with_unread(state.response_budget());
         let parts = {
             let (state, store, engine) = (state.clone(), store.clone(), watched.clone());
             let sessions = postgres.as_ref().map(PostgresServer::memory);
@@ -140,8 +140,8 @@ impl RunningServer {
         let (ready, takes, healthy) = (readiness.clone(), store.clone(), store.clone());
         let admin = alluvium_admin::router(AdminState {
             metrics: metrics.clone(),
-            ready: Arc::new(move || ready.reason().or_else(|| takes.unavailable()).map_or(Ok(()), Err)),
-            healthy: Arc::new(move || healthy.unavailable().map_or(Ok(()), Err)),
+            ready: Arc::new(move || ready.reason().or_else(|| takes.unavailable())),
+            healthy: Arc::new(move || healthy.unavailable()),
             profiling: Some(Profiling::new(shutdown.clone())),
             note: Arc::new(String::new),
             reload: None,

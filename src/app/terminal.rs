@@ -38,15 +38,20 @@ impl Colour {
     }
 }
 
-impl std::str::FromStr for Colour {
-    type Err = String;
+/// The error of an unknown setting of colours.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not one of auto, always, never")]
+pub(crate) struct UnknownColour(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl std::str::FromStr for Colour {
+    type Err = UnknownColour;
+
+    fn from_str(text: &str) -> Result<Self, UnknownColour> {
         match text {
             "auto" => Ok(Self::Auto),
             "always" => Ok(Self::Always),
             "never" => Ok(Self::Never),
-            _ => Err(format!("`{text}` is not one of auto, always, never")),
+            _ => Err(UnknownColour(text.to_owned())),
         }
     }
 }

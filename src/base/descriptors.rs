@@ -7,15 +7,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Maximum to which the soft limit is raised, more than the process ever needs. A higher limit would slow down child
 /// processes: they inherit the limit, and some programs close every descriptor up to the limit, one by one.
-const ENOUGH: u64 = 1 << 16;
+const MAX_SOFT_LIMIT: u64 = 1 << 16;
 
-/// Raises the soft limit of the process to its hard limit, but to at most [`ENOUGH`]. The usual soft limit of 1,024
-/// exists for programs that call select(2), which cannot handle larger descriptors.
+/// Raises the soft limit of the process to its hard limit, but to at most [`MAX_SOFT_LIMIT`]. The usual soft limit of
+/// 1,024 exists for programs that call select(2), which cannot handle larger descriptors.
 pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
-    let Some(more) = more(limit) else { return };
+    let Some(soft_limit) = raised_limit(limit) else { return };
     let raised = Rlimit {
-        current: Some(more),
+        current: Some(soft_limit),
         maximum: limit.maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
@@ -24,24 +24,26 @@ pub fn raise_limit() {
 }
 
 /// Returns the new soft limit, or `None` if the present limit is already high enough.
-fn more(limit: Rlimit) -> Option<u64> {
-    let most = limit.maximum.map_or(ENOUGH, |maximum| maximum.min(ENOUGH));
-    limit.current.is_some_and(|current| current < most).then_some(most)
+fn raised_limit(limit: Rlimit) -> Option<u64> {
+    let max = limit
+        .maximum
+        .map_or(MAX_SOFT_LIMIT, |maximum| maximum.min(MAX_SOFT_LIMIT));
+    limit.current.is_some_and(|current| current < max).then_some(max)
 }
 
-/// Returns the maximum number of connections of a listener: `most`, but at most half of the process's descriptors.
-pub fn for_connections(most: usize) -> usize {
-    share(most, getrlimit(Resource::Nofile).current)
+/// Returns the maximum number of connections of a listener: `max`, but at most half of the process's descriptors.
+pub fn connection_limit(max: usize) -> usize {
+    share(max, getrlimit(Resource::Nofile).current)
 }
 
-/// Returns the maximum number of open untrusted files: `most`, but at most a quarter of the process's descriptors.
-pub fn for_strangers(most: usize) -> usize {
-    share(most, getrlimit(Resource::Nofile).current.map(|limit| limit / 2))
+/// Returns the maximum number of open untrusted files: `max`, but at most a quarter of the process's descriptors.
+pub fn untrusted_file_limit(max: usize) -> usize {
+    share(max, getrlimit(Resource::Nofile).current.map(|limit| limit / 2))
 }
 
-fn share(most: usize, limit: Option<u64>) -> usize {
+fn share(max: usize, limit: Option<u64>) -> usize {
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-    most.min(limit.unwrap_or(usize::MAX) / 2).max(1)
+    max.min(limit.unwrap_or(usize::MAX) / 2).max(1)
 }
 
 #[cfg(test)]
@@ -50,10 +52,10 @@ mod tests {
 
     #[test]
     fn a_limit_is_raised_as_far_as_it_may_and_never_lowered() {
-        let more = |current, maximum| more(Rlimit { current, maximum });
+        let more = |current, maximum| raised_limit(Rlimit { current, maximum });
         assert_eq!(more(Some(1024), Some(4096)), Some(4096));
-        assert_eq!(more(Some(1024), Some(1 << 19)), Some(ENOUGH));
-        assert_eq!(more(Some(1024), None), Some(ENOUGH));
+        assert_eq!(more(Some(1024), Some(1 << 19)), Some(MAX_SOFT_LIMIT));
+        assert_eq!(more(Some(1024), None), Some(MAX_SOFT_LIMIT));
         assert_eq!(more(Some(1 << 19), Some(1 << 20)), None);
         assert_eq!([more(None, None), more(Some(256), Some(256))], [None, None]);
     }

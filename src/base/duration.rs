@@ -18,7 +18,7 @@ const UNITS: [(&str, f64); 11] = [
     ("y", 31_536_000e9),
 ];
 
-/// The text is not a valid duration.
+/// The error for a text that is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a duration such as \"15s\", \"500ms\" or \"1h30m\"")]
 pub struct DurationError(pub String);

@@ -13,7 +13,7 @@ use object::read::CompressionFormat;
 /// The reason why a section cannot be read or expanded.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpandError {
-    #[error("more than {0} bytes")]
+    #[error("a section has more than {0} bytes")]
     TooLong(u64),
     #[error("cannot read a section: {0}")]
     Elf(#[from] object::Error),
@@ -21,10 +21,10 @@ pub enum ExpandError {
     Damaged,
 }
 
-/// Returns the uncompressed bytes of a section. Fails if these are more than `most` bytes.
-pub fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> Result<Cow<'data, [u8]>, ExpandError> {
-    if section.compressed_file_range()?.uncompressed_size > most {
-        return Err(ExpandError::TooLong(most));
+/// Returns the uncompressed bytes of a section. Fails if these are more than `max` bytes.
+pub fn section<'data>(section: &impl ObjectSection<'data>, max: u64) -> Result<Cow<'data, [u8]>, ExpandError> {
+    if section.compressed_file_range()?.uncompressed_size > max {
+        return Err(ExpandError::TooLong(max));
     }
     let packed = section.compressed_data()?;
     if packed.format != CompressionFormat::Zstandard {

@@ -10,7 +10,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// A function that executes a step. Tests pass a function that makes a step fail.
-pub(crate) type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
+pub(crate) type StepRunner<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
 
 /// Writes a file atomically: readers see either the old or the new contents. Only the owner may read the file.
 pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
@@ -18,7 +18,7 @@ pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
 }
 
 /// Like [`replace`], but `run` executes each step (write, sync, rename, sync of the folder).
-pub fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
+pub fn replace_by(path: &Path, contents: &[u8], run: StepRunner<'_>) -> Result<()> {
     let staged = Staged::new(path);
     let mut file = File::options()
         .write(true)

@@ -15,7 +15,7 @@ pub fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
     if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    let mut found = Vec::new();
+    let mut addresses = Vec::new();
     let mut at = list;
     // SAFETY: the list ends with a null pointer, and its entries live until `freeifaddrs`.
     while let Some(entry) = unsafe { at.as_ref() } {
@@ -24,12 +24,12 @@ pub fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
         if let Some(address) = unsafe { address(entry.ifa_addr) } {
             // SAFETY: the name is a text that ends with a zero byte, and it lives until `freeifaddrs`.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-            found.push((name.to_string_lossy().into_owned(), address));
+            addresses.push((name.to_string_lossy().into_owned(), address));
         }
     }
     // SAFETY: the list comes from `getifaddrs`, and nothing refers to it any more.
     unsafe { libc::freeifaddrs(list) };
-    Ok(found)
+    Ok(addresses)
 }
 
 /// Returns the IP address at `socket`, or `None` for a null pointer and for other families.

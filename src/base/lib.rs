@@ -1,6 +1,7 @@
-//! Utilities that std lacks and all layers use: durations, byte sizes, backoff, record files, atomic file replacement,
-//! renewed certificate files, JSON, regular expressions and letter cases as in Go, memory pressure, file descriptors,
-//! names and network interfaces, compressed sections of ELF files, shutdown.
+//! Utilities that std lacks and several layers use: durations, the time since boot, memory budgets and pressure, counts
+//! of waiting tasks, record files, atomic file replacement, certificates in PEM and their renewal, JSON, regular
+//! expressions and letter cases as in Go, file descriptors, compressed responses, DNS, hosts and network interfaces,
+//! compressed sections of ELF files, limits on repeated log messages, shutdown.
 //!
 //! Nothing here depends on profiles or configuration.
 
@@ -15,12 +16,14 @@ pub mod file;
 pub mod go_json;
 pub mod interfaces;
 pub mod letters;
+pub mod log_throttle;
 pub mod net;
+pub mod pem;
 pub mod pressure;
 pub mod re2;
-pub mod renewed;
+pub mod reloaded_files;
 pub mod segment;
-pub mod seldom;
+pub mod waiters;
 
 /// The signal that asks a task to finish its work and return.
 pub use tokio_util::sync::CancellationToken as Shutdown;

@@ -163,21 +163,26 @@ pub struct SegmentContents {
 pub fn read(path: &Path) -> io::Result<SegmentContents> {
     let mut data = Vec::new();
     File::open(path)?.read_to_end(&mut data)?;
-    parse(bytes::Bytes::from(data)).map_err(|reason| {
+    parse(bytes::Bytes::from(data)).map_err(|error| {
         io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("{} is not a segment file: {reason}", path.display()),
+            format!("{} is not a segment file: {error}", path.display()),
         )
     })
 }
 
+/// The error of a file that is not a segment. It shows the first bytes of the file.
+#[derive(Debug, thiserror::Error)]
+#[error("it starts with {0:02x?}")]
+pub struct NotASegment([u8; MAGIC.len()]);
+
 /// Splits the bytes of a segment file into records. A file that is shorter than its opening has no records: the process
 /// was stopped while it created the file.
-pub fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
-    match Opening::of(&data) {
-        Some(opening) if opening.damaged_bytes == 0 => Ok(records(data, opening.bytes, opening.key)),
-        Some(_) => Err(format!("it starts with {:02x?}", &data[..MAGIC.len()])),
-        None => Ok(SegmentContents {
+pub fn parse(data: bytes::Bytes) -> Result<SegmentContents, NotASegment> {
+    match (Opening::of(&data), data.first_chunk().copied()) {
+        (Some(opening), _) if opening.damaged_bytes == 0 => Ok(records(data, opening.bytes, opening.key)),
+        (Some(_), Some(start)) => Err(NotASegment(start)),
+        _ => Ok(SegmentContents {
             torn_bytes: data.len() as u64,
             ..SegmentContents::default()
         }),

@@ -2,6 +2,7 @@
 //!
 //! In: the flags, the listen address, the interfaces of the machine. Out: one address.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use crate::codec::is_possible;
@@ -11,6 +12,31 @@ use alluvium_base::interfaces;
 /// Interface name that stands for all interfaces.
 const ALL: &str = "all";
 
+/// The reason why there is no address to advertise.
+#[derive(Debug, thiserror::Error)]
+pub enum AdvertiseError {
+    /// The configured address has an invalid form.
+    #[error("`{0}` is not HOST or HOST:PORT")]
+    Text(String),
+    /// The host of the configured address cannot be looked up.
+    #[error("cannot look up `{given}`: {source}")]
+    Lookup { given: String, source: io::Error },
+    /// The host of the configured address has no address.
+    #[error("`{0}` has no address")]
+    NoAddress(String),
+    #[error("cannot list network interfaces: {0}")]
+    Interfaces(#[source] io::Error),
+    /// None of the configured interfaces has a usable address.
+    #[error(
+        "none of the interfaces {0} has an address to advertise: set this flag, or set \
+         --cluster.advertise-interfaces (`all` for any)"
+    )]
+    NoInterface(String),
+    /// The address is, for example, a multicast address.
+    #[error("{0} cannot be a member's address")]
+    Impossible(SocketAddr),
+}
+
 /// Returns the address to advertise. In order of preference: the address `given`, the listen address, the address of an
 /// interface, or the source address of packets to `toward`.
 pub(super) async fn address(
@@ -18,36 +44,36 @@ pub(super) async fn address(
     interfaces: &str,
     listening: SocketAddr,
     toward: Option<SocketAddr>,
-) -> Result<SocketAddr, String> {
+) -> Result<SocketAddr, AdvertiseError> {
     let address = if !given.is_empty() {
         named(given, listening.port()).await?
     } else if !listening.ip().is_unspecified() {
         listening
     } else {
-        let of_machine = interfaces::addresses().map_err(|error| format!("cannot list network interfaces: {error}"))?;
+        let of_machine = interfaces::addresses().map_err(AdvertiseError::Interfaces)?;
         let of_way = || toward.and_then(on_the_way).filter(|ip| is_heard(ip, listening.ip()));
         let Some(ip) = of_interfaces(interfaces, &of_machine, listening.ip()).or_else(of_way) else {
-            return Err(format!(
-                "none of the interfaces {interfaces} has an address to advertise: set this flag, or set \
-                 --cluster.advertise-interfaces (`all` for any)"
-            ));
+            return Err(AdvertiseError::NoInterface(interfaces.to_owned()));
         };
         SocketAddr::new(ip, listening.port())
     };
     if is_possible(address) {
         Ok(address)
     } else {
-        Err(format!("{address} cannot be a member's address"))
+        Err(AdvertiseError::Impossible(address))
     }
 }
 
-async fn named(given: &str, port: u16) -> Result<SocketAddr, String> {
+async fn named(given: &str, port: u16) -> Result<SocketAddr, AdvertiseError> {
     let Some((host, port)) = host_and_port(given, port) else {
-        return Err(format!("`{given}` is not HOST or HOST:PORT"));
+        return Err(AdvertiseError::Text(given.to_owned()));
     };
     let found = tokio::net::lookup_host((host, port)).await;
-    let mut found = found.map_err(|error| format!("cannot look up `{given}`: {error}"))?;
-    found.next().ok_or_else(|| format!("`{given}` has no address"))
+    let mut found = found.map_err(|source| AdvertiseError::Lookup {
+        given: given.to_owned(),
+        source,
+    })?;
+    found.next().ok_or_else(|| AdvertiseError::NoAddress(given.to_owned()))
 }
 
 /// Returns the first usable address in the family of the listen address. The interfaces are searched in the order of
@@ -91,7 +117,9 @@ mod tests {
     async fn of(given: &str, interfaces: &str, listening: &str, toward: Option<&str>) -> Result<String, String> {
         let toward = toward.map(|toward| toward.parse().unwrap());
         let found = address(given, interfaces, listening.parse().unwrap(), toward).await;
-        found.map(|address| address.to_string())
+        found
+            .map(|address| address.to_string())
+            .map_err(|error| error.to_string())
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 //! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does all of this work. When the program stops,
 //! the task tells the other members that this member leaves, so that they take over its targets at once.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::advertise;
-use crate::envelope::{Envelope, LONGEST_DATAGRAM, Refused, read_secret};
-use crate::join::{self, Found, Place};
-use crate::member::{Member, check_name};
+use crate::advertise::{self, AdvertiseError};
+use crate::envelope::{Envelope, LONGEST_DATAGRAM, Refused, SecretError, read_secret};
+use crate::join::{self, Found, Place, PlaceError};
+use crate::member::{Member, NameError, check_name};
 use crate::membership::{Event, Membership};
 use crate::metrics::ClusterMetrics;
 use crate::readiness::Readiness;
@@ -73,12 +74,21 @@ pub struct Options {
 /// The reason why this program cannot join a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// A flag has a value that cannot be used.
-    #[error("--cluster.{0}: {1}")]
-    Flag(&'static str, String),
+    /// The name of this member is invalid.
+    #[error("--cluster.node-name: {0}")]
+    Name(#[from] NameError),
+    /// The file of the secret is unusable.
+    #[error("--cluster.secret-file: {0}")]
+    Secret(#[from] SecretError),
+    /// The list of possible members is invalid.
+    #[error("--cluster.join-addresses: {0}")]
+    Join(#[from] PlaceError),
+    /// This member has no address to advertise.
+    #[error("--cluster.advertise-address: {0}")]
+    Advertise(#[from] AdvertiseError),
     /// The port for datagrams cannot be opened.
-    #[error("cannot listen for members of the cluster on {0} (UDP): {1}")]
-    Listen(String, String),
+    #[error("cannot listen for members of the cluster on {0} (UDP): {reason}", reason = listen_reason(.1))]
+    Listen(String, io::Error),
 }
 
 /// A member with an open port for datagrams. [`Agent::run`] runs it.
@@ -107,25 +117,21 @@ pub struct Agent {
 impl Agent {
     /// Creates a member and opens its port. `http` is the address of the program's HTTP endpoints.
     pub async fn bind(options: Options, http: SocketAddr, scope: &Scope) -> Result<Self, ClusterError> {
-        let wrong = |flag: &'static str| move |error: String| ClusterError::Flag(flag, error);
-        check_name(&options.name).map_err(wrong("node-name"))?;
-        let secret = options.secret.as_deref().map(read_secret).transpose();
-        let secret = secret.map_err(wrong("secret-file"))?;
+        check_name(&options.name)?;
+        let secret = options.secret.as_deref().map(read_secret).transpose()?;
         let listen = match options.listen.as_str() {
             "" => http.to_string(),
             given => given.to_owned(),
         };
-        let refused = |error: std::io::Error| ClusterError::Listen(listen.clone(), listen_reason(&error));
+        let refused = |error: io::Error| ClusterError::Listen(listen.clone(), error);
         let socket = UdpSocket::bind(&listen).await.map_err(refused)?;
         let listening = socket.local_addr().map_err(refused)?;
-        let places = join::places(&options.join, listening.port());
-        let places = places.map_err(|error| wrong("join-addresses")(error.to_string()))?;
+        let places = join::places(&options.join, listening.port())?;
         let toward = places.iter().find_map(|place| match place {
             Place::Address(address) => Some(*address),
             _ => None,
         });
-        let advertised = advertise::address(&options.advertise, &options.interfaces, listening, toward).await;
-        let advertised = advertised.map_err(wrong("advertise-address"))?;
+        let advertised = advertise::address(&options.advertise, &options.interfaces, listening, toward).await?;
         tracing::info!(%listening, %advertised, name = %options.name, cluster = %options.cluster, "joins the cluster");
         if secret.is_none() && !is_this_machine(listening.ip()) {
             tracing::warn!(
@@ -200,7 +206,7 @@ impl Agent {
         for _ in 0..MOST_AT_ONCE {
             match self.socket.try_recv_from(&mut buffer) {
                 Ok((length, from)) => self.take(buffer.get(..length).unwrap_or_default(), from),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The error belongs to a datagram that was sent earlier.
                 Err(error) => tracing::debug!(%error, "cannot receive from the cluster"),
             }
@@ -244,8 +250,8 @@ impl Agent {
     /// Announces this member to the members that were found, and schedules the next lookup.
     fn announce(&mut self, found: Found) {
         self.is_looking = false;
-        for error in &found.errors {
-            tracing::warn!(%error, "cannot look up members of the cluster");
+        for (place, error) in &found.errors {
+            tracing::warn!(error = %format_args!("{place}: {error}"), "cannot look up members of the cluster");
         }
         let own = self.membership.own().address;
         let mut others: Vec<SocketAddr> = found.addresses.into_iter().filter(|other| *other != own).collect();

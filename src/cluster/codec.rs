@@ -4,12 +4,13 @@
 //! no member can have (0.0.0.0, multicast), so that no attacker can make a member send datagrams to such an address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut, TryGetError};
 use foca::{Header, Message, State};
 
-use crate::member::{self, Member};
+use crate::member::{self, Member, NameError};
 
 /// Encodes and decodes messages of the member at this address.
 pub(super) struct Codec {
@@ -25,9 +26,12 @@ pub(super) enum CodecError {
     /// A tag has an unknown value.
     #[error("the tag of {0} is {1}, which is unknown")]
     Unknown(&'static str, u8),
+    /// The bytes of a name are not UTF-8.
+    #[error("invalid member name: {0}")]
+    Encoding(#[from] FromUtf8Error),
     /// A name that no member can have.
     #[error("invalid member name: {0}")]
-    Name(String),
+    Name(#[from] NameError),
     /// An address that no member can have.
     #[error("{0} cannot be a member's address")]
     Address(SocketAddr),
@@ -121,7 +125,7 @@ fn get_member(buf: &mut impl Buf) -> Result<Member, CodecError> {
     let length = usize::from(buf.try_get_u8()?);
     let mut name = vec![0; length];
     buf.try_copy_to_slice(&mut name)?;
-    let name = String::from_utf8(name).map_err(|error| CodecError::Name(error.to_string()))?;
+    let name = String::from_utf8(name)?;
     let started = buf.try_get_u64()?;
     let ip = match buf.try_get_u8()? {
         4 => IpAddr::from(Ipv4Addr::from_bits(buf.try_get_u32()?)),
@@ -141,7 +145,7 @@ fn get_member(buf: &mut impl Buf) -> Result<Member, CodecError> {
 
 /// Returns the member if its name is valid. Only the receiver of a message may lack a name.
 fn named(member: Member) -> Result<Member, CodecError> {
-    member::check_name(&member.name).map_err(CodecError::Name)?;
+    member::check_name(&member.name)?;
     Ok(member)
 }
 

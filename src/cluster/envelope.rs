@@ -4,6 +4,7 @@
 //! secret the proof is a checksum that anyone can compute. Messages contain names and addresses; they are not
 //! encrypted.
 
+use std::io;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -108,18 +109,28 @@ impl Envelope {
     }
 }
 
+/// The reason why a file contains no usable secret.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error("the secret is longer than {LONGEST_SECRET} bytes")]
+    TooLong,
+    #[error("the secret is shorter than {SHORTEST_SECRET} bytes")]
+    TooShort,
+}
+
 /// Reads the secret in a file, without surrounding white space.
-pub(super) fn read_secret(path: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn read_secret(path: &Path) -> Result<Vec<u8>, SecretError> {
     let mut secret = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(LONGEST_SECRET as u64 + 1).read_to_end(&mut secret))
-        .map_err(|error| error.to_string())?;
+    std::fs::File::open(path).and_then(|file| file.take(LONGEST_SECRET as u64 + 1).read_to_end(&mut secret))?;
     if secret.len() > LONGEST_SECRET {
-        return Err(format!("the secret is longer than {LONGEST_SECRET} bytes"));
+        return Err(SecretError::TooLong);
     }
     let secret = secret.trim_ascii();
     if secret.len() < SHORTEST_SECRET {
-        return Err(format!("the secret is shorter than {SHORTEST_SECRET} bytes"));
+        return Err(SecretError::TooShort);
     }
     Ok(secret.to_vec())
 }

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use futures::future::join_all;
 
 use crate::codec::is_possible;
-use alluvium_base::dns::System;
+use alluvium_base::dns::{DnsError, System};
 
 /// Maximum number of addresses in the list.
 const MOST_ADDRESSES: usize = 64;
@@ -35,7 +36,7 @@ pub(super) enum Place {
 
 /// The reason why a text is not a list of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PlaceError {
+pub enum PlaceError {
     /// An item has none of the known forms.
     #[error("`{0}` is not HOST, HOST:PORT, or a name after dns+, dnssrv+ or dnssrvnoa+")]
     Text(String),
@@ -48,7 +49,25 @@ pub(super) enum PlaceError {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub addresses: BTreeSet<SocketAddr>,
-    pub errors: Vec<String>,
+    /// Places without addresses, each with the reason.
+    pub errors: Vec<(Place, LookupError)>,
+}
+
+/// The reason why a lookup of a place returned no addresses.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LookupError {
+    /// There was no response within [`LOOKUP`].
+    #[error("timeout")]
+    Timeout,
+    /// The system cannot resolve the name.
+    #[error(transparent)]
+    Host(#[from] io::Error),
+    /// The SRV records of the name cannot be looked up.
+    #[error(transparent)]
+    Dns(#[from] DnsError),
+    /// The name has no SRV records, or their targets have no addresses.
+    #[error("no SRV records")]
+    NoRecords,
 }
 
 /// Parses a list of places. `port` is the port of places without one.
@@ -107,15 +126,16 @@ pub(super) fn host_and_port(text: &str, default_port: u16) -> Option<(String, u1
 pub(super) async fn look_up(places: Vec<Place>) -> Found {
     let looked_up = join_all(places.iter().map(|place| async move {
         let found = tokio::time::timeout(LOOKUP, at(place)).await;
-        found.unwrap_or_else(|_| Err("timeout".to_owned()))
+        found.unwrap_or(Err(LookupError::Timeout))
     }));
+    let looked_up = looked_up.await;
     let mut all = Found::default();
-    for (place, found) in places.iter().zip(looked_up.await) {
+    for (place, found) in places.into_iter().zip(looked_up) {
         match found {
             Ok(found) => all
                 .addresses
                 .extend(found.into_iter().filter(|address| is_possible(*address))),
-            Err(error) => all.errors.push(format!("{place}: {error}")),
+            Err(error) => all.errors.push((place, error)),
         }
     }
     while all.addresses.len() > MOST_FOUND {
@@ -124,7 +144,7 @@ pub(super) async fn look_up(places: Vec<Place>) -> Found {
     all
 }
 
-async fn at(place: &Place) -> Result<Vec<SocketAddr>, String> {
+async fn at(place: &Place) -> Result<Vec<SocketAddr>, LookupError> {
     match place {
         Place::Address(address) => Ok(vec![*address]),
         Place::Host(host, port) => hosts(host, *port).await,
@@ -137,20 +157,18 @@ async fn at(place: &Place) -> Result<Vec<SocketAddr>, String> {
         },
         Place::Service(name) => {
             let found = services(name).await?;
-            (!found.is_empty())
-                .then_some(found)
-                .ok_or_else(|| "no SRV records".to_owned())
+            (!found.is_empty()).then_some(found).ok_or(LookupError::NoRecords)
         }
     }
 }
 
-async fn hosts(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
-    let found = tokio::net::lookup_host((host, port)).await;
-    found.map(Iterator::collect).map_err(|error| error.to_string())
+async fn hosts(host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupError> {
+    let found = tokio::net::lookup_host((host, port)).await?;
+    Ok(found.collect())
 }
 
 /// Returns the addresses behind the SRV records of a name.
-async fn services(name: &str) -> Result<Vec<SocketAddr>, String> {
+async fn services(name: &str) -> Result<Vec<SocketAddr>, LookupError> {
     let services = System::of_this_machine().read()?.services(name).await?;
     let services = services.into_iter().take(MOST_FOUND);
     let found = join_all(services.map(|(host, port)| async move { hosts(&host, port).await }));

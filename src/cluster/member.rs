@@ -67,13 +67,23 @@ impl foca::Identity for Member {
     }
 }
 
+/// The reason why a text cannot be the name of a member.
+#[derive(Debug, thiserror::Error)]
+pub enum NameError {
+    /// The name is empty or too long.
+    #[error("the name must have 1 to {LONGEST_NAME} bytes")]
+    Length,
+    #[error("the name must not contain control characters")]
+    ControlCharacter,
+}
+
 /// Checks whether a text can be the name of a member.
-pub(crate) fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), NameError> {
     if name.is_empty() || name.len() > LONGEST_NAME {
-        return Err(format!("the name must have 1 to {LONGEST_NAME} bytes"));
+        return Err(NameError::Length);
     }
     if name.chars().any(char::is_control) {
-        return Err("the name must not contain control characters".to_owned());
+        return Err(NameError::ControlCharacter);
     }
     Ok(())
 }

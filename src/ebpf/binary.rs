@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use object::Object;
 
-use crate::bounds::{Bounds, LeftOut, Said};
-use crate::foreign::{Ending, Kept, Opener, Root};
+use crate::bounds::{Bounds, LoggedOmissions, Omission};
+use crate::foreign::{AllowedFile, OpenFile, Opener, Root};
 use crate::go_rows;
 use crate::proc::{self, MapsLine, ProcessKey};
 use alluvium_symbols::bytes::Bytes;
@@ -40,13 +40,13 @@ pub struct Binary {
     user: Option<u32>,
     /// Counts the parts that are left out because of a bound.
     bounds: Bounds,
-    said: Said,
+    logged: LoggedOmissions,
 }
 
 /// Source of the bytes of a file.
 #[derive(Debug, Clone)]
 enum Source {
-    File(Arc<Kept>),
+    File(Arc<OpenFile>),
     Bytes(Arc<[u8]>),
     /// The file could not be opened.
     None,
@@ -58,8 +58,8 @@ impl Binary {
         let source = if line.path == "[vdso]" {
             vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
         } else {
-            let file = opener.mapped(key, line);
-            file.map_or(Source::None, |file| Source::File(Arc::new(opener.keep(file))))
+            let file = opener.open_mapped(key, line);
+            file.map_or(Source::None, |file| Source::File(Arc::new(opener.keep_open(file))))
         };
         let user = match &source {
             Source::File(kept) => kept.file.metadata().ok().map(|data| data.uid()),
@@ -74,25 +74,25 @@ impl Binary {
             key,
             user,
             bounds: opener.bounds.clone(),
-            said: Said::default(),
+            logged: LoggedOmissions::default(),
         };
         if is_cut {
-            binary.leave_out(LeftOut::Part);
+            binary.count_omission(Omission::Part);
         }
         binary
     }
 
     /// Counts that a part of the file was left out because of a bound.
-    pub(crate) fn leave_out(&self, what: LeftOut) {
-        self.bounds.leave_out(what, &self.said, &self.path);
+    pub(crate) fn count_omission(&self, what: Omission) {
+        self.bounds.count_omission(what, &self.logged, &self.path);
     }
 
     /// Passes the ELF file of a source to `show`: the binary, its debug file or its packed symbols. Returns the number
     /// of bytes read.
-    fn visit(&self, source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> u64 {
-        let (read, is_cut) = visit(source, show);
+    fn with_elf(&self, source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> u64 {
+        let (read, is_cut) = with_elf(source, show);
         if is_cut {
-            self.leave_out(LeftOut::Part);
+            self.count_omission(Omission::Part);
         }
         read
     }
@@ -105,7 +105,7 @@ impl Binary {
     /// Compiles the unwind table, which is empty if the file has none.
     pub fn compile(&self) -> Packed {
         let mut table = Table::default();
-        self.visit(&self.source, |file| {
+        self.with_elf(&self.source, |file| {
             match file.compile() {
                 Ok((compiled, losses)) => {
                     tracing::debug!(
@@ -119,7 +119,7 @@ impl Binary {
                 Err(error) => {
                     tracing::debug!(error = %error, "cannot compile an unwind table");
                     if error.is_excess() {
-                        self.leave_out(LeftOut::Table);
+                        self.count_omission(Omission::Table);
                     }
                 }
             }
@@ -137,7 +137,7 @@ impl Binary {
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
         let mut stripped = None;
-        let mut read = self.visit(&self.source, |file| {
+        let mut read = self.with_elf(&self.source, |file| {
             own = file.functions(&self.source);
             if !file.has_symbols() {
                 stripped = Some((file.link(), file.packed()));
@@ -147,7 +147,7 @@ impl Binary {
             own = self.with_stripped(opener, own, link.as_ref(), packed, &mut read);
         }
         if own.is_cut() {
-            self.leave_out(LeftOut::Names);
+            self.count_omission(Omission::Names);
         }
         BinaryFunctions { functions: own, read }
     }
@@ -162,13 +162,13 @@ impl Binary {
         read: &mut u64,
     ) -> Functions<Source> {
         if let Some(debug) = self.debug_file(opener, link, read) {
-            *read += self.visit(&debug, |file| {
+            *read += self.with_elf(&debug, |file| {
                 own = file.with_debug_file(std::mem::take(&mut own), &debug);
             });
         } else if let Some(unpacked) = packed.and_then(|packed| separate::unpack(&packed)) {
             let symbols = Source::Bytes(unpacked.into());
             *read += alluvium_symbols::bytes::Source::held(&symbols) as u64;
-            self.visit(&symbols, |file| {
+            self.with_elf(&symbols, |file| {
                 own = file.with_packed(std::mem::take(&mut own), &symbols);
             });
         }
@@ -179,16 +179,16 @@ impl Binary {
     /// used for all processes that run this binary, so the debug file must belong to the same owner or to root.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>, read: &mut u64) -> Option<Source> {
         if !opener.has_room() {
-            self.leave_out(LeftOut::File);
+            self.count_omission(Omission::File);
             return None;
         }
-        let places = separate::places(&self.build_id, link, &self.path);
+        let places = separate::debug_file_paths(&self.build_id, link, &self.path);
         let mut paths = places
             .iter()
             .flat_map(|place| [Root::Process(self.key), Root::Own].map(|root| (root, place)));
         paths.find_map(|(root, path)| {
-            let file = opener.at(root, path, Ending::FileOrLink, self.user)?;
-            let source = Source::File(Arc::new(opener.keep(file)));
+            let file = opener.open_at(root, path, AllowedFile::FileOrLink, self.user)?;
+            let source = Source::File(Arc::new(opener.keep_open(file)));
             self.is_debug_file(&source, link, read).then_some(source)
         })
     }
@@ -213,7 +213,7 @@ pub struct BinaryFunctions {
 
 /// Limits for looking up lines and inlined calls, because debug information is expensive to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineLimits {
     /// Remaining number of steps. If it is 0, the look-up of lines is postponed.
     pub steps: usize,
     /// Duration of the last look-up; `None` if there was none.
@@ -223,20 +223,20 @@ pub struct Lines {
 impl BinaryFunctions {
     /// Looks up those of the sorted `addresses` that `names` does not contain yet. Returns the addresses whose lines
     /// were postponed.
-    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut Lines) -> Vec<u64> {
+    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut LineLimits) -> Vec<u64> {
         self.functions.resolve(addresses, how, names, |source, missing| {
             if lines.steps == 0 {
                 return None;
             }
             let started = Instant::now();
             let usual = dwarf::Limits::default();
-            let most = usual.entries.min(lines.steps);
-            let mut limits = dwarf::Limits { entries: most, ..usual };
-            let mut found = Vec::new();
-            visit(source, |file| found = file.lines(missing, how, &mut limits));
-            lines.steps -= most.saturating_sub(limits.entries);
+            let max = usual.steps.min(lines.steps);
+            let mut limits = dwarf::Limits { steps: max, ..usual };
+            let mut calls = Vec::new();
+            with_elf(source, |file| calls = file.lines(missing, how, &mut limits));
+            lines.steps -= max.saturating_sub(limits.steps);
             lines.time = Some(started.elapsed());
-            Some(found)
+            Some(calls)
         })
     }
 
@@ -265,7 +265,7 @@ impl alluvium_symbols::bytes::Source for Source {
 
 /// An ELF file from either kind of source.
 enum Elf<'a, 'b> {
-    File(&'b object::File<'a, Limited<'a, Positioned>>),
+    File(&'b object::File<'a, Limited<'a, PositionedFile>>),
     Bytes(&'b object::File<'a>),
 }
 
@@ -343,10 +343,10 @@ impl Elf<'_, '_> {
 
 /// Passes a source to `show` if it is an ELF file. Returns the number of bytes read, and whether a bound prevented
 /// reading more.
-fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
+fn with_elf(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     match source {
         Source::File(kept) => {
-            let cache = Cache::new(Positioned::new(kept));
+            let cache = Cache::new(PositionedFile::new(kept));
             if let Ok(file) = object::File::parse(Limited(&cache)) {
                 show(&Elf::File(&file));
             }
@@ -367,7 +367,7 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
 fn head(source: &Source) -> (Head, bool) {
     match source {
         Source::File(kept) => {
-            let cache = Cache::of_head(Positioned::new(kept));
+            let cache = Cache::of_head(PositionedFile::new(kept));
             let head = Head::read(Limited(&cache)).unwrap_or_default();
             let is_cut = head.is_cut || cache.is_cut();
             (head, is_cut)
@@ -391,37 +391,37 @@ fn vdso() -> io::Result<Vec<u8>> {
 
 /// A file with its own read position, so that threads do not disturb each other.
 #[derive(Debug)]
-struct Positioned {
-    kept: Arc<Kept>,
-    at: u64,
+struct PositionedFile {
+    kept: Arc<OpenFile>,
+    position: u64,
 }
 
-impl Positioned {
-    fn new(kept: &Arc<Kept>) -> Self {
+impl PositionedFile {
+    fn new(kept: &Arc<OpenFile>) -> Self {
         let kept = kept.clone();
-        Self { kept, at: 0 }
+        Self { kept, position: 0 }
     }
 }
 
-impl Read for Positioned {
+impl Read for PositionedFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.kept.file.read_at(into, self.at)?;
-        self.at += read as u64;
+        let read = self.kept.file.read_at(into, self.position)?;
+        self.position += read as u64;
         Ok(read)
     }
 }
 
-impl Seek for Positioned {
+impl Seek for PositionedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let base = match to {
             SeekFrom::Start(at) => {
-                self.at = at;
+                self.position = at;
                 return Ok(at);
             }
-            SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
             SeekFrom::End(offset) => self.kept.file.metadata()?.len().checked_add_signed(offset),
         };
-        self.at = base.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(self.at)
+        self.position = base.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.position)
     }
 }

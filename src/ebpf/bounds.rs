@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use alluvium_base::seldom::Seldom;
+use alluvium_base::log_throttle::LogThrottle;
 
 /// The kind of data that was left out, as the metric names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum Omission {
     /// A file, because too many are open.
     File,
     /// A part of a file, because its headers, tables or sections are too long, alone or together.
@@ -23,7 +23,7 @@ pub enum LeftOut {
     Mappings,
 }
 
-impl LeftOut {
+impl Omission {
     /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::File, Self::Part, Self::Table, Self::Names, Self::Mappings];
 
@@ -39,31 +39,31 @@ impl LeftOut {
     }
 }
 
-/// Number of omissions of each kind, in the order of [`LeftOut::ALL`].
-pub type Excesses = [u64; LeftOut::ALL.len()];
+/// Number of omissions of each kind, in the order of [`Omission::ALL`].
+pub type OmissionCounts = [u64; Omission::ALL.len()];
 
 /// Counts and logs omissions. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct Bounds {
-    counts: Arc<[AtomicU64; LeftOut::ALL.len()]>,
-    warning: Arc<Mutex<Seldom>>,
+    counts: Arc<[AtomicU64; Omission::ALL.len()]>,
+    warning: Arc<Mutex<LogThrottle>>,
 }
 
 /// The kinds of omissions that were already logged for a file or process.
 #[derive(Debug, Default)]
-pub(crate) struct Said(AtomicU8);
+pub(crate) struct LoggedOmissions(AtomicU8);
 
 impl Default for Bounds {
     fn default() -> Self {
         Self {
             counts: Arc::default(),
             // Untrusted processes decide how many files exceed a bound.
-            warning: Arc::new(Mutex::new(Seldom::new(Duration::from_mins(1)))),
+            warning: Arc::new(Mutex::new(LogThrottle::new(Duration::from_mins(1)))),
         }
     }
 }
 
-impl Said {
+impl LoggedOmissions {
     /// Returns true if nothing was left out.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
@@ -72,20 +72,20 @@ impl Said {
 
 impl Bounds {
     /// Returns the number of omissions of each kind so far.
-    pub fn excesses(&self) -> Excesses {
+    pub fn omission_counts(&self) -> OmissionCounts {
         std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed))
     }
 
     /// Counts an omission, and logs it once per file and kind. At most once a minute over all files, the message is a
     /// warning. Otherwise it is a debug message.
-    pub(crate) fn leave_out(&self, what: LeftOut, said: &Said, path: &str) {
+    pub(crate) fn count_omission(&self, what: Omission, logged: &LoggedOmissions, path: &str) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
         let bit = 1_u8 << (what as u8);
-        if said.0.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+        if logged.0.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
             return;
         }
         let what = what.name();
-        let others = self.warning.lock().say();
+        let others = self.warning.lock().try_log();
         if let Some(others) = others {
             tracing::warn!(what, path, others, "a file of a process exceeds a bound");
         } else {
@@ -101,18 +101,18 @@ mod tests {
     #[test]
     fn every_excess_is_counted_and_said_once_a_file() {
         let bounds = Bounds::default();
-        let (one, other) = (Said::default(), Said::default());
+        let (one, other) = (LoggedOmissions::default(), LoggedOmissions::default());
         assert!(one.is_empty());
         for _ in 0..3 {
-            bounds.leave_out(LeftOut::Names, &one, "/one");
-            bounds.clone().leave_out(LeftOut::File, &other, "/other");
+            bounds.count_omission(Omission::Names, &one, "/one");
+            bounds.clone().count_omission(Omission::File, &other, "/other");
         }
-        bounds.leave_out(LeftOut::Part, &one, "/one");
-        assert_eq!(bounds.excesses(), [3, 1, 0, 3, 0]);
-        let said = [&one, &other].map(|said| said.0.load(Ordering::Relaxed));
-        assert_eq!(said, [0b1010, 0b1]);
+        bounds.count_omission(Omission::Part, &one, "/one");
+        assert_eq!(bounds.omission_counts(), [3, 1, 0, 3, 0]);
+        let logged = [&one, &other].map(|logged| logged.0.load(Ordering::Relaxed));
+        assert_eq!(logged, [0b1010, 0b1]);
         assert_eq!(
-            bounds.warning.lock().say(),
+            bounds.warning.lock().try_log(),
             None,
             "the second and third are for the level debug"
         );

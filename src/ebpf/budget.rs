@@ -9,12 +9,12 @@ pub struct Budget {
 
 impl Budget {
     /// Smallest useful budget. With less, no unwind table would stay long enough to be useful.
-    pub const SMALLEST: usize = 8 << 20;
+    pub const MIN_BYTES: usize = 8 << 20;
 
-    /// Creates a budget of `bytes` bytes, but at least [`Self::SMALLEST`].
+    /// Creates a budget of `bytes` bytes, but at least [`Self::MIN_BYTES`].
     pub fn new(bytes: usize) -> Self {
         Self {
-            bytes: bytes.max(Self::SMALLEST),
+            bytes: bytes.max(Self::MIN_BYTES),
         }
     }
 
@@ -61,6 +61,6 @@ mod tests {
         let budget = Budget::new(80 << 20);
         let parts = budget.tables() + budget.indexes() + budget.names() + budget.backlog() + budget.window();
         assert_eq!(parts, 80 << 20);
-        assert_eq!(Budget::new(1), Budget::new(Budget::SMALLEST));
+        assert_eq!(Budget::new(1), Budget::new(Budget::MIN_BYTES));
     }
 }

@@ -49,7 +49,7 @@ impl Copies {
     }
 
     /// Keeps a copy until its frames arrive.
-    pub(super) fn hold(&mut self, record: &Record<'_>, stack: &Snapshot<'_>) {
+    pub(super) fn keep_copy(&mut self, record: &Record<'_>, stack: &Snapshot<'_>) {
         let copied = Copied {
             pid: record.pid,
             frames: Vec::new(),
@@ -126,7 +126,7 @@ mod tests {
                 let crate::records::User::Snapshot(stack) = record.user else {
                     panic!("{record:?}")
                 };
-                copies.hold(&record, &stack);
+                copies.keep_copy(&record, &stack);
             }
             let bytes = record(1, frames);
             copies.pair(&Record::parse(&bytes).unwrap(), &[frames, 1]);

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 /// CPU time of the profiler's threads. Each thread reports its own CPU time from time to time.
 #[derive(Debug, Clone, Default)]
-pub struct Cost {
+pub struct CostAccount {
     threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
 }
 
@@ -17,17 +17,17 @@ pub struct Cost {
 pub struct ThreadCost {
     nanos: Arc<AtomicU64>,
     /// CPU time of the thread before it started to work for the profiler.
-    before: u64,
+    initial_nanos: u64,
 }
 
-impl Cost {
+impl CostAccount {
     /// Opens an account for the calling thread.
     pub fn thread(&self) -> ThreadCost {
         let nanos = Arc::new(AtomicU64::new(0));
         self.threads.lock().push(nanos.clone());
         ThreadCost {
             nanos,
-            before: thread_nanos(),
+            initial_nanos: thread_nanos(),
         }
     }
 
@@ -45,7 +45,7 @@ impl ThreadCost {
     /// Reports the CPU time of the thread so far. The caller must be that thread.
     pub fn note(&self) {
         self.nanos
-            .store(thread_nanos().saturating_sub(self.before), Ordering::Relaxed);
+            .store(thread_nanos().saturating_sub(self.initial_nanos), Ordering::Relaxed);
     }
 }
 
@@ -65,12 +65,12 @@ fn thread_nanos() -> u64 {
 
 /// The governor never lowers the rate below this value. The remaining cost is the cost of following processes, which
 /// does not depend on the rate.
-const LEAST: u32 = 10;
+const MIN_HERTZ: u32 = 10;
 
 /// Chooses the rate so that the cost stays within a share of one CPU. Has no side effects.
 #[derive(Debug)]
 pub(crate) struct Governor {
-    wanted: u32,
+    wanted_hertz: u32,
     /// Limit as a share of one CPU; `None` for no limit.
     limit: Option<f64>,
     /// Smoothed cost of the recent intervals. The newest interval has a weight of one half.
@@ -78,10 +78,10 @@ pub(crate) struct Governor {
 }
 
 impl Governor {
-    /// Creates a governor that starts at `wanted` ticks per second.
-    pub(crate) fn new(wanted: u32, limit: Option<f64>) -> Self {
+    /// Creates a governor that starts at `hertz` ticks per second.
+    pub(crate) fn new(hertz: u32, limit: Option<f64>) -> Self {
         Self {
-            wanted: wanted.max(1),
+            wanted_hertz: hertz.max(1),
             limit,
             smoothed: None,
         }
@@ -90,20 +90,23 @@ impl Governor {
     /// Returns the rate for the next interval, after an interval at `hertz` that used the share `cost` of one CPU.
     pub(crate) fn next(&mut self, hertz: u32, cost: f64) -> u32 {
         let Some(limit) = self.limit else {
-            return self.wanted;
+            return self.wanted_hertz;
         };
         let smoothed = self.smoothed.map_or(cost, |before| f64::midpoint(before, cost));
         self.smoothed = Some(smoothed);
         // Between the two thresholds the rate stays the same, to prevent oscillation.
         let next = if smoothed > limit {
             (f64::from(hertz) * (limit / smoothed).max(0.25) * 0.9).floor()
-        } else if smoothed < limit * 0.7 && hertz < self.wanted {
+        } else if smoothed < limit * 0.7 && hertz < self.wanted_hertz {
             (f64::from(hertz) * 1.25).ceil()
         } else {
             return hertz;
         };
         // The value lies between the lowest and the wanted rate, so the conversion is lossless.
-        let next = next.clamp(f64::from(self.wanted.min(LEAST)), f64::from(self.wanted)) as u32;
+        let next = next.clamp(
+            f64::from(self.wanted_hertz.min(MIN_HERTZ)),
+            f64::from(self.wanted_hertz),
+        ) as u32;
         // The smoothed cost is scaled, because it was measured at another rate.
         self.smoothed = Some(smoothed * f64::from(next) / f64::from(hertz.max(1)));
         next
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_cannot_be_held_ends_at_the_least_rate() {
-        assert_eq!(settle(0.0, 0.5, 99, 0.001, 99), LEAST);
+        assert_eq!(settle(0.0, 0.5, 99, 0.001, 99), MIN_HERTZ);
         assert_eq!(settle(0.0, 0.5, 3, 0.001, 3), 3);
     }
 

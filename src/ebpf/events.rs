@@ -104,13 +104,13 @@ impl SampleRing {
             },
         )?;
         // The ring has room for the full samples of a third of a second.
-        let wanted = (333_000_000 / period.max(1)) as usize * (perf_sample::STACK_BYTES as usize + 512);
-        let (least, most) = SAMPLE_RING_BYTES;
-        let mut bytes = wanted.clamp(least, most).next_power_of_two();
+        let estimated_bytes = (333_000_000 / period.max(1)) as usize * (perf_sample::STACK_BYTES as usize + 512);
+        let (min, max) = SAMPLE_RING_BYTES;
+        let mut bytes = estimated_bytes.clamp(min, max).next_power_of_two();
         loop {
             match Ring::map(&event, bytes) {
                 // Without CAP_IPC_LOCK the kernel limits the size of locked memory.
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) && bytes > least / 4 => bytes /= 2,
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) && bytes > min / 4 => bytes /= 2,
                 other => {
                     return Ok(Self {
                         event,
@@ -283,19 +283,19 @@ struct Event {
     stack_bytes: u32,
 }
 
-fn open(cpu: u32, wanted: &Event) -> io::Result<OwnedFd> {
+fn open(cpu: u32, settings: &Event) -> io::Result<OwnedFd> {
     let mut attribute = [0_u8; ATTRIBUTE_SIZE];
     attribute[0..4].copy_from_slice(&TYPE_SOFTWARE.to_ne_bytes());
     attribute[4..8].copy_from_slice(&(ATTRIBUTE_SIZE as u32).to_ne_bytes());
-    attribute[8..16].copy_from_slice(&wanted.config.to_ne_bytes());
-    attribute[16..24].copy_from_slice(&wanted.period.to_ne_bytes());
-    attribute[24..32].copy_from_slice(&wanted.sample_type.to_ne_bytes());
-    attribute[40..48].copy_from_slice(&wanted.flags.to_ne_bytes());
-    attribute[80..88].copy_from_slice(&wanted.registers.to_ne_bytes());
-    attribute[88..92].copy_from_slice(&wanted.stack_bytes.to_ne_bytes());
+    attribute[8..16].copy_from_slice(&settings.config.to_ne_bytes());
+    attribute[16..24].copy_from_slice(&settings.period.to_ne_bytes());
+    attribute[24..32].copy_from_slice(&settings.sample_type.to_ne_bytes());
+    attribute[40..48].copy_from_slice(&settings.flags.to_ne_bytes());
+    attribute[80..88].copy_from_slice(&settings.registers.to_ne_bytes());
+    attribute[88..92].copy_from_slice(&settings.stack_bytes.to_ne_bytes());
     // The ring is polled, so it needs no wakeups.
     attribute[48..52].copy_from_slice(&u32::MAX.to_ne_bytes());
-    if wanted.flags & USE_CLOCK_ID != 0 {
+    if settings.flags & USE_CLOCK_ID != 0 {
         attribute[92..96].copy_from_slice(&libc::CLOCK_MONOTONIC.to_ne_bytes());
     }
     let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
@@ -370,14 +370,14 @@ impl Ring {
         };
         let (end, start) = (head.load(Ordering::Acquire), tail.load(Ordering::Relaxed));
         let size = self.length - self.page;
-        let wanted = usize::try_from(end.wrapping_sub(start)).unwrap_or(size).min(size);
+        let length = usize::try_from(end.wrapping_sub(start)).unwrap_or(size).min(size);
         let offset = (start % size as u64) as usize;
-        let first = wanted.min(size - offset);
+        let first = length.min(size - offset);
         // SAFETY: both ranges lie within the data pages, and the kernel does not write between tail and head.
         unsafe {
             let data = self.base.add(self.page);
             into.extend_from_slice(std::slice::from_raw_parts(data.add(offset), first));
-            into.extend_from_slice(std::slice::from_raw_parts(data, wanted - first));
+            into.extend_from_slice(std::slice::from_raw_parts(data, length - first));
         }
         tail.store(end, Ordering::Release);
     }

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use crate::arrays::SharedArray;
 use crate::binary::Binary;
-use crate::bounds::{Bounds, LeftOut, Said};
-use crate::cost::Cost;
-use crate::foreign::{MAX_KEPT, Opener};
+use crate::bounds::{Bounds, LoggedOmissions, Omission};
+use crate::cost::CostAccount;
+use crate::foreign::{MAX_OPEN_FILES, Opener};
 use crate::proc::{MapsLine, ProcessKey};
 use crate::rows::Rows;
 use crate::trampolines;
@@ -66,18 +66,18 @@ pub(crate) struct Files {
     /// Number of the current window, stored with entries when they are used.
     age: u64,
     /// Changes not yet passed to the kernel side.
-    changes: Vec<(FileId, Change)>,
+    changes: Vec<(FileId, TableChange)>,
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
     opener: Opener,
-    /// Records that a file had no room in this window, so that this is logged only once. Untrusted processes decide
-    /// how many files they map.
-    left_out: Said,
+    /// Records that a file was left out in this window because there was no room for it. This limits the log to one
+    /// message, because untrusted processes decide how many files they map.
+    logged: LoggedOmissions,
 }
 
 /// A change of a file's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum TableChange {
     Made(Arc<Rows>),
     /// There is no table, or no room for it. The unwinder follows frame pointers.
     Absent,
@@ -85,7 +85,7 @@ pub(crate) enum Change {
     Gone,
 }
 
-/// How to unwind from an address of a file.
+/// The means to unwind from an address of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lookup<'a> {
     Table(&'a Rows),
@@ -107,7 +107,7 @@ struct Entry {
     state: TableState,
     /// Size of the table in bytes, once it was compiled.
     table_bytes: Option<usize>,
-    used: u64,
+    last_used: u64,
 }
 
 enum TableState {
@@ -122,7 +122,7 @@ enum TableState {
 
 impl Files {
     /// Starts the thread that compiles tables. At most `limit` bytes of tables are kept.
-    pub(crate) fn new(limit: usize, cost: &Cost, opener: Opener) -> io::Result<Self> {
+    pub(crate) fn new(limit: usize, cost: &CostAccount, opener: Opener) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
         let cost = cost.clone();
@@ -149,19 +149,19 @@ impl Files {
             is_full_reported: false,
             bytes: 0,
             age: 0,
-            changes: vec![(FileId::TRAMPOLINES, Change::Made(trampolines.clone()))],
+            changes: vec![(FileId::TRAMPOLINES, TableChange::Made(trampolines.clone()))],
             trampolines,
             opener,
-            left_out: Said::default(),
+            logged: LoggedOmissions::default(),
         })
     }
 
-    /// Returns the id of the binary of a mapping, and opens a new binary through the process. Without room for
+    /// Returns the id of the binary of a mapping, and opens a new binary through the process. If there is no room for
     /// another file, the id is [`FileId::UNKNOWN`] until the window ends.
     pub(crate) fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
-            return if trampolines::are_in(process.pid, line) {
+            return if trampolines::contain_trampolines(process.pid, line) {
                 FileId::TRAMPOLINES
             } else {
                 FileId::ANONYMOUS
@@ -175,8 +175,10 @@ impl Files {
         if let Some(id) = self.by_key.get(&key) {
             return *id;
         }
-        if !self.opener.has_room() || self.entries.len() >= MAX_KEPT {
-            self.opener.bounds.leave_out(LeftOut::File, &self.left_out, &line.path);
+        if !self.opener.has_room() || self.entries.len() >= MAX_OPEN_FILES {
+            self.opener
+                .bounds
+                .count_omission(Omission::File, &self.logged, &line.path);
             return FileId::UNKNOWN;
         }
         let id = FileId(self.next);
@@ -190,7 +192,7 @@ impl Files {
                 state: TableState::NotAsked,
                 table_bytes: None,
                 // Until the file runs, it is dropped before the files that ran in this window.
-                used: self.age.saturating_sub(1),
+                last_used: self.age.saturating_sub(1),
             },
         );
         id
@@ -205,7 +207,7 @@ impl Files {
         self.entries.get(&id).map(|entry| &entry.binary)
     }
 
-    /// Returns how to unwind from addresses of a file at present.
+    /// Returns the current means to unwind from addresses of a file.
     pub(crate) fn lookup(&self, id: FileId) -> Lookup<'_> {
         if id == FileId::TRAMPOLINES {
             return Lookup::Table(&self.trampolines);
@@ -218,18 +220,18 @@ impl Files {
     }
 
     /// Requests the table of a file. Returns false if the table is still being compiled.
-    pub(crate) fn want_table(&mut self, id: FileId) -> bool {
+    pub(crate) fn request_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
         };
-        entry.used = self.age;
+        entry.last_used = self.age;
         match entry.state {
             TableState::NotAsked => {}
             TableState::Building => return false,
             TableState::Ready(_) | TableState::Absent | TableState::NoRoom => return true,
         }
         let (binary, known) = (entry.binary.clone(), entry.table_bytes);
-        // Without room it would be useless to compile the table again.
+        // If there is no room for the table, compiling it again is useless.
         let has_room = known.is_none_or(|bytes| self.has_room(bytes));
         let next = if !has_room {
             TableState::NoRoom
@@ -240,7 +242,7 @@ impl Files {
         };
         let waits = matches!(next, TableState::Building);
         if !waits {
-            self.changes.push((id, Change::Absent));
+            self.changes.push((id, TableChange::Absent));
         }
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.state = next;
@@ -249,16 +251,16 @@ impl Files {
     }
 
     /// Marks the file as used in this window.
-    pub(crate) fn used(&mut self, id: FileId) {
+    pub(crate) fn mark_used(&mut self, id: FileId) {
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.used = self.age;
+            entry.last_used = self.age;
         }
     }
 
     /// Returns the changes since the last call, in order.
-    pub(crate) fn changes(&mut self) -> Vec<(FileId, Change)> {
+    pub(crate) fn changes(&mut self) -> Vec<(FileId, TableChange)> {
         while let Ok((id, table)) = self.done.try_recv() {
-            self.made(id, table);
+            self.insert_table(id, table);
         }
         std::mem::take(&mut self.changes)
     }
@@ -266,11 +268,11 @@ impl Files {
     /// Waits until a table is compiled, but at most `time`.
     pub(crate) fn wait(&mut self, time: Duration) {
         if let Ok((id, table)) = self.done.recv_timeout(time) {
-            self.made(id, table);
+            self.insert_table(id, table);
         }
     }
 
-    fn made(&mut self, id: FileId, table: Packed) {
+    fn insert_table(&mut self, id: FileId, table: Packed) {
         let bytes = table.bytes();
         let fits = self.make_room(bytes);
         let Some(entry) = self.entries.get_mut(&id) else {
@@ -279,12 +281,12 @@ impl Files {
         let is_first = entry.table_bytes.replace(bytes).is_none();
         let change = if table.is_empty() {
             entry.state = TableState::Absent;
-            Change::Absent
+            TableChange::Absent
         } else if fits {
             let table = Arc::new(Rows::Own(table));
             self.bytes += bytes;
             entry.state = TableState::Ready(table.clone());
-            Change::Made(table)
+            TableChange::Made(table)
         } else {
             let path = &entry.binary.path;
             // A machine that builds software has hundreds of such files, so only the first causes a warning.
@@ -292,14 +294,14 @@ impl Files {
                 self.is_full_reported = true;
                 tracing::warn!(
                     %path, bytes, limit = self.limit,
-                    "no room in the budget for an unwind table, following frame pointers instead; further ones are \
-                     logged at level debug"
+                    "no room in the budget for an unwind table: frame pointers are followed instead; further cases \
+                     are logged at level debug"
                 );
             } else if is_first {
                 tracing::debug!(%path, bytes, "no room for an unwind table");
             }
             entry.state = TableState::NoRoom;
-            Change::Absent
+            TableChange::Absent
         };
         self.changes.push((id, change));
     }
@@ -315,7 +317,7 @@ impl Files {
 
     /// Returns true for a table that may be dropped, because its file ran neither in this window nor in the last one.
     fn is_idle(&self, entry: &Entry) -> bool {
-        matches!(entry.state, TableState::Ready(_)) && entry.used + 1 < self.age
+        matches!(entry.state, TableState::Ready(_)) && entry.last_used + 1 < self.age
     }
 
     fn has_room(&self, wanted: usize) -> bool {
@@ -325,16 +327,16 @@ impl Files {
     }
 
     /// Drops idle tables, least recently used first, until `wanted` bytes fit. Returns false if they do not fit.
-    fn make_room(&mut self, wanted: usize) -> bool {
-        if !self.has_room(wanted) {
+    fn make_room(&mut self, bytes: usize) -> bool {
+        if !self.has_room(bytes) {
             return false;
         }
-        while self.bytes + wanted > self.limit {
+        while self.bytes + bytes > self.limit {
             let oldest = self
                 .entries
                 .iter()
                 .filter(|(_, entry)| self.is_idle(entry))
-                .min_by_key(|(id, entry)| (entry.used, **id))
+                .min_by_key(|(id, entry)| (entry.last_used, **id))
                 .map(|(id, _)| *id);
             let Some(id) = oldest else { return false };
             self.drop_table(id);
@@ -348,7 +350,7 @@ impl Files {
                 self.bytes = self.bytes.saturating_sub(table.bytes());
             }
             entry.state = TableState::NotAsked;
-            self.changes.push((id, Change::Gone));
+            self.changes.push((id, TableChange::Gone));
         }
     }
 
@@ -358,17 +360,17 @@ impl Files {
 
     /// Ends a window. If too many files are open, closes the least recently used ones. Returns the closed files, and
     /// [`FileId::UNKNOWN`] if a file had no room in the window.
-    pub(crate) fn age(&mut self) -> Vec<FileId> {
+    pub(crate) fn end_window(&mut self) -> Vec<FileId> {
         self.age += 1;
-        self.ask_again();
+        self.allow_requests();
         let mut closed = Vec::new();
-        if !std::mem::take(&mut self.left_out).is_empty() {
+        if !std::mem::take(&mut self.logged).is_empty() {
             closed.push(FileId::UNKNOWN);
         }
         if self.entries.len() <= MAX_FILES {
             return closed;
         }
-        let mut by_age: Vec<(u64, FileId)> = self.entries.iter().map(|(id, entry)| (entry.used, *id)).collect();
+        let mut by_age: Vec<(u64, FileId)> = self.entries.iter().map(|(id, entry)| (entry.last_used, *id)).collect();
         by_age.sort_unstable();
         for (_, id) in by_age.into_iter().take(self.entries.len() - MAX_FILES) {
             if matches!(self.entries.get(&id), Some(entry) if matches!(entry.state, TableState::Building)) {
@@ -384,11 +386,11 @@ impl Files {
     }
 
     /// Allows recently used files to request their tables again, if the tables had no room before and have room now.
-    fn ask_again(&mut self) {
+    fn allow_requests(&mut self) {
         let again: Vec<FileId> = self
             .entries
             .iter()
-            .filter(|(_, entry)| matches!(entry.state, TableState::NoRoom) && entry.used + 1 >= self.age)
+            .filter(|(_, entry)| matches!(entry.state, TableState::NoRoom) && entry.last_used + 1 >= self.age)
             .filter(|(_, entry)| entry.table_bytes.is_some_and(|bytes| self.has_room(bytes)))
             .map(|(id, _)| *id)
             .collect();
@@ -410,10 +412,10 @@ mod tests {
     }
 
     /// Requests a table, waits for it, and returns all changes.
-    fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, Change)> {
+    fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, TableChange)> {
         let until = Instant::now() + Duration::from_mins(1);
         let mut changes = files.changes();
-        while !files.want_table(id) {
+        while !files.request_table(id) {
             assert!(Instant::now() < until, "no table");
             files.wait(Duration::from_millis(50));
             changes.extend(files.changes());
@@ -442,26 +444,26 @@ mod tests {
             pid: std::process::id(),
             start: 0,
         };
-        let mut probe = Files::new(usize::MAX, &Cost::default(), Opener::default()).unwrap();
+        let mut probe = Files::new(usize::MAX, &CostAccount::default(), Opener::default()).unwrap();
         let first = probe.intern(own_key, &line(&copies[0]));
         wait_for_table(&mut probe, first);
         let one = probe.table_bytes();
         assert!(one > 0);
 
-        let mut files = Files::new(one * 2, &Cost::default(), Opener::default()).unwrap();
+        let mut files = Files::new(one * 2, &CostAccount::default(), Opener::default()).unwrap();
         let ids: Vec<FileId> = copies.iter().map(|path| files.intern(own_key, &line(path))).collect();
         let mut changes = Vec::new();
         for id in &ids {
             changes.extend(wait_for_table(&mut files, *id));
             assert!(files.table_bytes() <= one * 2);
-            files.age();
+            files.end_window();
         }
-        assert!(changes.contains(&(ids[0], Change::Gone)));
+        assert!(changes.contains(&(ids[0], TableChange::Gone)));
         assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
         // A table that never fits is left out, and nothing waits for it.
         let large = files.intern(own_key, &line(&own.to_string_lossy()));
         let changes = wait_for_table(&mut files, large);
-        assert_eq!(changes, [(large, Change::Absent)]);
+        assert_eq!(changes, [(large, TableChange::Absent)]);
         assert!(matches!(files.lookup(large), Lookup::FramePointers));
         assert!(files.table_bytes() <= one * 2);
     }
@@ -476,7 +478,7 @@ mod tests {
             start: 0,
         };
         let opener = Opener::default();
-        let mut files = Files::new(usize::MAX, &Cost::default(), opener.clone()).unwrap();
+        let mut files = Files::new(usize::MAX, &CostAccount::default(), opener.clone()).unwrap();
         // The same file at a new path gets a new id, like the same code in another container.
         let intern = |files: &mut Files, index: usize| {
             let path = folder.path().join(index.to_string());
@@ -485,25 +487,25 @@ mod tests {
             }
             files.intern(own_key, &line(&path.to_string_lossy()))
         };
-        files.age();
-        files.age();
+        files.end_window();
+        files.end_window();
         let runs = intern(&mut files, 0);
-        files.used(runs);
+        files.mark_used(runs);
         let mut count = 0;
         while intern(&mut files, count) != FileId::UNKNOWN {
             count += 1;
         }
-        assert!(!opener.has_room() && (64..=MAX_KEPT).contains(&count), "{count}");
+        assert!(!opener.has_room() && (64..=MAX_OPEN_FILES).contains(&count), "{count}");
         assert_eq!(intern(&mut files, 0), runs, "known files are found as before");
         intern(&mut files, count + 1);
-        assert_eq!(opener.bounds.excesses()[LeftOut::File as usize], 2);
+        assert_eq!(opener.bounds.omission_counts()[Omission::File as usize], 2);
         let kept = count.min(MAX_FILES);
-        let closed = files.age();
+        let closed = files.end_window();
         assert!(closed.contains(&FileId::UNKNOWN) && !closed.contains(&runs));
         assert_eq!(closed.len() - 1, count - kept);
         assert_eq!(files.entries.len(), kept);
         assert!(count == kept || intern(&mut files, count) != FileId::UNKNOWN);
-        assert!(!files.age().contains(&FileId::UNKNOWN));
+        assert!(!files.end_window().contains(&FileId::UNKNOWN));
     }
 
     #[test]
@@ -513,7 +515,7 @@ mod tests {
             pid: std::process::id(),
             start: 0,
         };
-        let mut files = Files::new(usize::MAX, &Cost::default(), Opener::default()).unwrap();
+        let mut files = Files::new(usize::MAX, &CostAccount::default(), Opener::default()).unwrap();
         let ids: Vec<FileId> = ["first", "second"]
             .into_iter()
             .map(|name| {
@@ -524,22 +526,22 @@ mod tests {
             .collect();
         wait_for_table(&mut files, ids[0]);
         files.limit = files.table_bytes();
-        assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], Change::Absent)]);
+        assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], TableChange::Absent)]);
         for _ in 0..3 {
             // Both files run in each window, so nothing changes.
-            ids.iter().for_each(|id| files.used(*id));
-            files.age();
+            ids.iter().for_each(|id| files.mark_used(*id));
+            files.end_window();
             assert_eq!(files.changes(), []);
             assert!(has_table(&files, ids[0]) && !has_table(&files, ids[1]));
         }
         // The first file does not run any more.
         for _ in 0..2 {
-            files.used(ids[1]);
-            files.age();
+            files.mark_used(ids[1]);
+            files.end_window();
         }
-        assert_eq!(files.changes(), [(ids[1], Change::Gone)]);
+        assert_eq!(files.changes(), [(ids[1], TableChange::Gone)]);
         let changes = wait_for_table(&mut files, ids[1]);
-        assert_eq!(changes.first(), Some(&(ids[0], Change::Gone)));
+        assert_eq!(changes.first(), Some(&(ids[0], TableChange::Gone)));
         assert!(has_table(&files, ids[1]) && !has_table(&files, ids[0]));
     }
 }

@@ -19,7 +19,7 @@ use crate::bounds::Bounds;
 use crate::proc::{MapsLine, ProcessKey};
 use alluvium_base::descriptors;
 
-/// Why a file was refused.
+/// The reason why a file was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The file is a pipe, a device, a socket, a folder, or a file of the kernel.
@@ -65,10 +65,10 @@ impl Refusal {
 }
 
 /// Number of refused files by reason, in the order of [`Refusal::ALL`].
-pub type Refused = [u64; Refusal::ALL.len()];
+pub type RefusalCounts = [u64; Refusal::ALL.len()];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Root {
+pub(crate) enum Root {
     /// The root of a process, if it is still running.
     Process(ProcessKey),
     Own,
@@ -76,7 +76,7 @@ pub enum Root {
 
 /// The kinds of files that the last component of a path may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum AllowedFile {
     /// A file, or links that lead to a file within the root.
     FileOrLink,
     /// A file but no link. In folders where everyone may write, another user may have created a link.
@@ -87,21 +87,21 @@ pub enum Ending {
 #[derive(Debug, Clone, Default)]
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
-    kept: Arc<AtomicUsize>,
+    open_files: Arc<AtomicUsize>,
     /// Counts the parts omitted from the files that this opener opened.
     pub bounds: Bounds,
 }
 
 /// A file that stays open. It counts against the limit until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct OpenFile {
     pub file: File,
     count: Arc<AtomicUsize>,
 }
 
 /// Maximum number of files of processes that are open at once, if there are enough descriptors. A process has up to
 /// 65,530 mappings, and each may belong to a different file.
-pub(crate) const MAX_KEPT: usize = 4096;
+pub(crate) const MAX_OPEN_FILES: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
@@ -114,18 +114,18 @@ impl Opener {
     /// Creates an opener whose counts are zero. Fails if the kernel does not have the system call `openat2` (added in
     /// Linux 5.6), or if a seccomp filter denies this call.
     pub fn new() -> io::Result<Self> {
-        pin_in(Root::Own, "/", Ending::File)?;
+        pin_in(Root::Own, "/", AllowedFile::File)?;
         Ok(Self::default())
     }
 
     /// Returns the number of refused files so far.
-    pub fn refused(&self) -> Refused {
+    pub fn refused(&self) -> RefusalCounts {
         std::array::from_fn(|index| self.refused[index].load(Ordering::Relaxed))
     }
 
     /// Opens the file that a process has mapped: through the mapping itself, or by its path if the process has ended
     /// or the kernel denies access to the mapping.
-    pub fn mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
+    pub(crate) fn open_mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
         let is_it = |stat: &Stat, pinned: &OwnedFd| {
             if is_mapped(stat, pinned, line) {
                 Ok(())
@@ -136,8 +136,8 @@ impl Opener {
         let mut refusal = None;
         let attempts: [&dyn Fn() -> io::Result<OwnedFd>; 3] = [
             &|| pin_mapping(key, line),
-            &|| pin_in(Root::Process(key), &line.path, Ending::FileOrLink),
-            &|| pin_in(Root::Own, &line.path, Ending::FileOrLink),
+            &|| pin_in(Root::Process(key), &line.path, AllowedFile::FileOrLink),
+            &|| pin_in(Root::Own, &line.path, AllowedFile::FileOrLink),
         ];
         for attempt in attempts {
             match attempt()
@@ -156,7 +156,7 @@ impl Opener {
     }
 
     /// Opens the file at a path, if it belongs to root or to `user`.
-    pub fn at(&self, root: Root, path: &str, ending: Ending, user: Option<u32>) -> Option<File> {
+    pub(crate) fn open_at(&self, root: Root, path: &str, ending: AllowedFile, user: Option<u32>) -> Option<File> {
         let owner = |stat: &Stat, _: &OwnedFd| {
             if stat.st_uid == 0 || Some(stat.st_uid) == user {
                 Ok(())
@@ -179,20 +179,20 @@ impl Opener {
 
     /// Returns true if another file may stay open.
     pub(crate) fn has_room(&self) -> bool {
-        self.kept.load(Ordering::Relaxed) < descriptors::for_strangers(MAX_KEPT)
+        self.open_files.load(Ordering::Relaxed) < descriptors::untrusted_file_limit(MAX_OPEN_FILES)
     }
 
     /// Returns the number of files that stay open at present.
     #[cfg(test)]
-    pub(crate) fn kept(&self) -> usize {
-        self.kept.load(Ordering::Relaxed)
+    pub(crate) fn open_count(&self) -> usize {
+        self.open_files.load(Ordering::Relaxed)
     }
 
     /// Keeps a file open and counts it.
-    pub(crate) fn keep(&self, file: File) -> Kept {
-        self.kept.fetch_add(1, Ordering::Relaxed);
-        let count = self.kept.clone();
-        Kept { file, count }
+    pub(crate) fn keep_open(&self, file: File) -> OpenFile {
+        self.open_files.fetch_add(1, Ordering::Relaxed);
+        let count = self.open_files.clone();
+        OpenFile { file, count }
     }
 
     /// Counts a refused file by its reason.
@@ -202,7 +202,7 @@ impl Opener {
     }
 }
 
-impl Drop for Kept {
+impl Drop for OpenFile {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
@@ -221,9 +221,9 @@ impl Failure {
 }
 
 /// Opens a path with `O_PATH`, which has no effect on a device and does not block on a pipe.
-fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
+fn pin_in(root: Root, path: &str, ending: AllowedFile) -> io::Result<OwnedFd> {
     /// Maximum number of attempts. The kernel gives up a lookup while folders are moved.
-    const TRIES: usize = 8;
+    const MAX_ATTEMPTS: usize = 8;
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = match root {
         Root::Own => open("/", folder, Mode::empty())?,
@@ -235,14 +235,14 @@ fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
         }
     };
     let flags = match ending {
-        Ending::FileOrLink => OFlags::PATH | OFlags::CLOEXEC,
-        Ending::File => OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        AllowedFile::FileOrLink => OFlags::PATH | OFlags::CLOEXEC,
+        AllowedFile::File => OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
     };
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let mut tries = 1;
     loop {
         match openat2(&root, path, flags, Mode::empty(), within) {
-            Err(Errno::AGAIN) if tries < TRIES => tries += 1,
+            Err(Errno::AGAIN) if tries < MAX_ATTEMPTS => tries += 1,
             done => return Ok(done?),
         }
     }
@@ -386,17 +386,24 @@ mod tests {
             "/sys/kernel/notes".to_owned(),
         ];
         let opener = Opener::new().unwrap();
-        let (asked, places) = (opener.clone(), paths.clone());
+        let (requested, places) = (opener.clone(), paths.clone());
         without_waiting(move || {
             for path in places {
                 for root in [Root::Own, Root::Process(own())] {
-                    assert!(asked.at(root, &path, Ending::FileOrLink, None).is_none(), "{path}");
+                    assert!(
+                        requested.open_at(root, &path, AllowedFile::FileOrLink, None).is_none(),
+                        "{path}"
+                    );
                 }
             }
         });
         assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
         // A missing file is not a refusal.
-        assert!(opener.at(Root::Own, &at("none"), Ending::File, None).is_none());
+        assert!(
+            opener
+                .open_at(Root::Own, &at("none"), AllowedFile::File, None)
+                .is_none()
+        );
         assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
     }
 
@@ -411,16 +418,27 @@ mod tests {
         let (path, link) = (path.to_str().unwrap(), link.to_str().unwrap());
         let opener = Opener::default();
         for user in [None, Some(0), Some(4712)] {
-            assert!(opener.at(Root::Own, path, Ending::File, user).is_none(), "{user:?}");
+            assert!(
+                opener.open_at(Root::Own, path, AllowedFile::File, user).is_none(),
+                "{user:?}"
+            );
         }
         assert_eq!(count(&opener, Refusal::Owner), 3);
-        assert!(opener.at(Root::Own, path, Ending::File, Some(4711)).is_some());
-        assert!(opener.at(Root::Own, link, Ending::FileOrLink, Some(4711)).is_some());
+        assert!(opener.open_at(Root::Own, path, AllowedFile::File, Some(4711)).is_some());
+        assert!(
+            opener
+                .open_at(Root::Own, link, AllowedFile::FileOrLink, Some(4711))
+                .is_some()
+        );
         let opener = Opener::default();
-        assert!(opener.at(Root::Own, link, Ending::File, Some(4711)).is_none());
+        assert!(opener.open_at(Root::Own, link, AllowedFile::File, Some(4711)).is_none());
         // The opener refuses magic links, because they can lead out of the root.
         let magic = format!("/proc/self/root{path}");
-        assert!(opener.at(Root::Own, &magic, Ending::FileOrLink, Some(4711)).is_none());
+        assert!(
+            opener
+                .open_at(Root::Own, &magic, AllowedFile::FileOrLink, Some(4711))
+                .is_none()
+        );
         assert_eq!(count(&opener, Refusal::Link), 2);
     }
 
@@ -429,7 +447,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "good").unwrap();
-        let pinned = pin_in(Root::Own, path.to_str().unwrap(), Ending::File).unwrap();
+        let pinned = pin_in(Root::Own, path.to_str().unwrap(), AllowedFile::File).unwrap();
         std::fs::remove_file(&path).unwrap();
         pipe(&path);
         let file = without_waiting(move || reopen(&pinned, |_, _| Ok(())));
@@ -453,7 +471,7 @@ mod tests {
             let opener = Opener::default();
             // On a busy machine it may take long until the other thread runs.
             for round in 0..1_000_000 {
-                let file = opener.at(Root::Own, path.to_str().unwrap(), Ending::File, None);
+                let file = opener.open_at(Root::Own, path.to_str().unwrap(), AllowedFile::File, None);
                 assert!(file.is_none_or(|file| file.metadata().unwrap().is_file()));
                 if round >= 20_000 && count(&opener, Refusal::NotRegular) > 0 {
                     break;
@@ -473,19 +491,19 @@ mod tests {
         std::fs::write(&path, "good").unwrap();
         let line = MapsLine::of_file(&path);
         let opener = Opener::default();
-        assert_eq!(text(opener.mapped(own(), &line)).as_deref(), Some("good"));
+        assert_eq!(text(opener.open_mapped(own(), &line)).as_deref(), Some("good"));
         // Another device may have a file with the same inode number.
         let (major, minor) = line.device;
         let elsewhere = MapsLine {
             device: (major, minor + 1),
             ..line.clone()
         };
-        assert!(opener.mapped(own(), &elsewhere).is_none());
+        assert!(opener.open_mapped(own(), &elsewhere).is_none());
         let another = MapsLine {
             inode: line.inode + 1,
             ..line.clone()
         };
-        assert!(opener.mapped(own(), &another).is_none());
+        assert!(opener.open_mapped(own(), &another).is_none());
         assert_eq!(count(&opener, Refusal::Exchanged), 2);
 
         // The opener reads the file that a process has mapped, whatever file is at the path by now. It does not mistake
@@ -516,7 +534,13 @@ mod tests {
         let opener = Opener::default();
         let lengths = without_waiting({
             let (opener, line) = (opener.clone(), line.clone());
-            move || [key, later].map(|key| opener.mapped(key, &line).map(|file| file.metadata().unwrap().len()))
+            move || {
+                [key, later].map(|key| {
+                    opener
+                        .open_mapped(key, &line)
+                        .map(|file| file.metadata().unwrap().len())
+                })
+            }
         });
         child.kill().unwrap();
         child.wait().unwrap();
@@ -544,12 +568,15 @@ mod tests {
         assert_eq!(said, "ready\n");
         let root = Root::Process(ProcessKey { pid: child.id(), ..OWN });
         let opener = Opener::default();
-        let found = ["link", "climbing"].map(|name| text(opener.at(root, &at(name), Ending::FileOrLink, None)));
+        let found =
+            ["link", "climbing"].map(|name| text(opener.open_at(root, &at(name), AllowedFile::FileOrLink, None)));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(found, [Some("theirs\n".to_owned()), Some("theirs\n".to_owned())]);
         assert!(
-            opener.at(root, &at("link"), Ending::FileOrLink, None).is_none(),
+            opener
+                .open_at(root, &at("link"), AllowedFile::FileOrLink, None)
+                .is_none(),
             "it is gone"
         );
     }

@@ -13,7 +13,7 @@ const MAX_ROWS: usize = 4_000_000;
 /// Maximum number of pieces of functions that are read. A hostile table can refer to many pieces for each function.
 const MAX_PIECES: usize = 16_000_000;
 /// Names of the functions that are outermost frames, for Go versions whose table does not mark them.
-const TOPS: [&str; 5] = [
+const OUTERMOST_FUNCTIONS: [&str; 5] = [
     "runtime.goexit",
     "runtime.mstart",
     "runtime.rt0_go",
@@ -21,7 +21,7 @@ const TOPS: [&str; 5] = [
     "runtime.sigtramp",
 ];
 /// Names of the functions that switch stacks, for Go versions whose table does not mark them.
-const SWITCHES: [&str; 5] = [
+const STACK_SWITCHES: [&str; 5] = [
     "runtime.systemstack",
     "runtime.asmcgocall",
     "runtime.morestack",
@@ -61,8 +61,8 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             let plain = rest.trim_end_matches(".abi0");
             described.is_signal_return = plain == "sigreturn__sigaction" || plain == "sigreturn";
             let named = |list: &[&str]| list.iter().any(|known| known.strip_prefix("runtime.") == Some(plain));
-            described.is_top |= named(&TOPS) && !function.switches;
-            described.switches |= named(&SWITCHES);
+            described.is_top |= named(&OUTERMOST_FUNCTIONS) && !function.switches;
+            described.switches |= named(&STACK_SWITCHES);
         }
         rows(arch, &described, &mut over);
         range = Some(range.map_or((function.start, function.end), |(start, end)| {

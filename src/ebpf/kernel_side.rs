@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use aya::maps::MapData;
 
 use crate::arrays::{KernelMapping, SharedArray, array, shared_array};
-use crate::files::{Change, FileId};
+use crate::files::{FileId, TableChange};
 use crate::object::KernelMaps;
 use crate::process::Process;
 use alluvium_unwind::Line;
@@ -60,19 +60,19 @@ impl KernelSide {
     }
 
     /// Writes changed unwind tables. Returns the tables that are in the kernel now.
-    pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
+    pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, TableChange)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
             return in_kernel;
         };
         for (id, change) in changes {
             let key = id.table_key();
-            if change == Change::Gone {
+            if change == TableChange::Gone {
                 // There may have been no entry.
                 let _ = maps.tables.remove(&key);
                 continue;
             }
-            if let Change::Made(table) = &change {
+            if let TableChange::Made(table) = &change {
                 let written = shared_array("rows", table.lines()).and_then(|(map, rows)| {
                     let inserted = maps.tables.insert(key, &map, 0);
                     inserted.map(|()| rows).map_err(std::io::Error::other)
@@ -127,12 +127,12 @@ impl KernelSide {
             }
         }
         for (pid, process) in processes {
-            if !process.active || !process.stale || process.exited > 0 || process.image.read().is_empty() {
+            if !process.active || !process.is_stale || process.exited > 0 || process.image.read().is_empty() {
                 continue;
             }
             let written = array("mappings", &process.kernel_mappings())
                 .and_then(|map| maps.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
-            process.stale = false;
+            process.is_stale = false;
             match written {
                 Ok(()) => process.in_kernel = true,
                 // The BPF program continues to send snapshots of the process.

@@ -34,10 +34,10 @@ pub(crate) mod window;
 mod work;
 mod worker;
 
-pub use bounds::{Excesses, LeftOut};
+pub use bounds::{Omission, OmissionCounts};
 pub use budget::Budget;
 pub use copies::Copied;
-pub use foreign::Refused;
+pub use foreign::RefusalCounts;
 pub use foreign::{Opener, Refusal};
 pub use name_cache::NameCache;
 pub use names::{Comm, Namer, Span, Style};
@@ -46,4 +46,4 @@ pub use profiler::{Engine, Profiler};
 pub use settings::Choice;
 pub use settings::{Scope, Settings};
 pub use window::{Accounts, ProcessInfo, Window};
-pub use window::{Places, Stacks};
+pub use window::{FrameSources, Stacks};

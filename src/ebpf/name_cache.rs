@@ -8,8 +8,8 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::binary::{Binary, BinaryFunctions, Lines};
-use crate::bounds::{LeftOut, Said};
+use crate::binary::{Binary, BinaryFunctions, LineLimits};
+use crate::bounds::{LoggedOmissions, Omission};
 use crate::budget::Budget;
 use crate::files::FileId;
 use crate::foreign::Opener;
@@ -31,13 +31,13 @@ pub struct NameCache {
     /// Number of the current window, stored with entries when they are used.
     pub age: u64,
     /// Work spent in this window.
-    spent: Spent,
+    spent: WindowWork,
 }
 
 /// The work that untrusted files have caused in a window. The memory budget applies only when a window ends. Within a
 /// window, each address may belong to a different file, and each file may be as expensive as possible.
 #[derive(Debug, Default)]
-struct Spent {
+struct WindowWork {
     /// Bytes of names that were looked up.
     names: usize,
     /// Bytes that were read for indexes.
@@ -47,10 +47,10 @@ struct Spent {
 }
 
 /// Maximum number of bytes of names that are looked up in a window, over all files and processes. The last look-up
-/// may exceed it by [`Ranges::ENOUGH`].
-const MAX_NAMES: usize = (256 << 20) - Ranges::ENOUGH;
+/// may exceed it by [`Ranges::MAX_LOOKUP_BYTES`].
+const MAX_NAMES: usize = (256 << 20) - Ranges::MAX_LOOKUP_BYTES;
 /// Maximum number of bytes that are read for indexes in a window: a thousand times the bytes of a typical program.
-const MAX_READ: u64 = 4 << 30;
+const MAX_READ_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes of indexes within a window, besides the index of the file being looked up.
 const MAX_INDEXES: usize = 256 << 20;
 /// Maximum number of files with indexes, which stay open, within a window (`MAX_OPEN`) and after it (`MAX_IDLE`).
@@ -65,17 +65,17 @@ struct FileNames {
     names: Ranges,
     functions: Option<BinaryFunctions>,
     /// Time from which lines may be looked up again; `None` before the first look-up.
-    lines_again: Option<Instant>,
-    /// Addresses whose names have no line yet. They are looked up again after `lines_again`.
+    next_lookup: Option<Instant>,
+    /// Addresses whose names have no line yet. They are looked up again after `next_lookup`.
     without_lines: Vec<u64>,
-    used: u64,
+    last_window: u64,
 }
 
 /// Share of a CPU for looking up lines of all files together, after the first look-up of each file. Each look-up
 /// reads the whole debug information: at first for a few hundred addresses, in later windows for a few new ones.
 const LINES_SHARE: f64 = 0.005;
 /// Maximum time that a file waits for its next look-up of lines.
-const LINES_WAIT: Duration = Duration::from_mins(5);
+const MAX_LINES_DELAY: Duration = Duration::from_mins(5);
 
 impl NameCache {
     /// Creates an empty cache with a budget. `opener` opens the files to read.
@@ -87,25 +87,25 @@ impl NameCache {
             budget,
             opener,
             age: 0,
-            spent: Spent::default(),
+            spent: WindowWork::default(),
         }
     }
 
     /// Looks up the names of the unknown `addresses`. Returns all known names of the binary.
     pub(crate) fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
-        if self.is_to_read(id, binary, addresses) {
+        if self.needs_read(id, binary, addresses) {
             self.read(id, binary, addresses, how);
         }
         let file = self.files.entry(id).or_default();
-        file.used = self.age;
+        file.last_window = self.age;
         &file.names
     }
 
     /// Returns true if the file must be read for some of the addresses and the limits allow it.
-    fn is_to_read(&mut self, id: FileId, binary: &Binary, addresses: &[u64]) -> bool {
+    fn needs_read(&mut self, id: FileId, binary: &Binary, addresses: &[u64]) -> bool {
         let file = self.files.entry(id).or_default();
         let has_room = self.spent.names < MAX_NAMES && !file.names.is_full();
-        let may = has_room && (file.functions.is_some() || self.spent.read < MAX_READ);
+        let may = has_room && (file.functions.is_some() || self.spent.read < MAX_READ_BYTES);
         if may && self.spent.steps < MAX_STEPS && file.is_due() {
             for address in file.without_lines.drain(..) {
                 file.names.remove(address);
@@ -118,16 +118,16 @@ impl NameCache {
             return false;
         }
         if !may {
-            binary.leave_out(LeftOut::Names);
+            binary.count_omission(Omission::Names);
         }
         may
     }
 
     fn read(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) {
-        let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
+        let with_lines = self.files.values().filter(|file| file.next_lookup.is_some()).count();
         let file = self.files.entry(id).or_default();
         let left = MAX_STEPS.saturating_sub(self.spent.steps);
-        let mut lines = Lines {
+        let mut lines = LineLimits {
             steps: if file.is_due() { left } else { 0 },
             time: None,
         };
@@ -143,7 +143,7 @@ impl NameCache {
             let wait = time
                 .div_f64(LINES_SHARE)
                 .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));
-            file.lines_again = Some(Instant::now() + wait.min(LINES_WAIT));
+            file.next_lookup = Some(Instant::now() + wait.min(MAX_LINES_DELAY));
         }
         if is_new {
             self.spent.read += functions.read;
@@ -161,27 +161,29 @@ impl NameCache {
 
     /// Counts that a process has no names in a window because the profiles are too large. The omission is logged once
     /// per window.
-    pub(crate) fn leave_out(&self, process: &ProcessInfo, said: &Said) {
-        self.opener.bounds.leave_out(LeftOut::Names, said, &process.executable);
+    pub(crate) fn count_omission(&self, process: &ProcessInfo, said: &LoggedOmissions) {
+        self.opener
+            .bounds
+            .count_omission(Omission::Names, said, &process.executable);
     }
 
     /// Looks up the names of kernel functions for those of the `addresses` that are unknown.
     pub(crate) fn resolve_kernel(&mut self, addresses: impl Iterator<Item = u64>) {
         let kernel = &mut self.kernel;
-        kernel.used = self.age;
+        kernel.last_window = self.age;
         if kernel.hidden {
             return;
         }
-        let mut wanted: Vec<u64> = addresses.collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        if wanted.iter().all(|address| kernel.names.find(*address).is_some()) {
+        let mut sorted: Vec<u64> = addresses.collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.iter().all(|address| kernel.names.find(*address).is_some()) {
             return;
         }
-        if let Err(error) = kernel.resolve(&wanted) {
+        if let Err(error) = kernel.resolve(&sorted) {
             tracing::warn!(error = %error, "cannot read the list of kernel symbols");
         }
-        for address in wanted {
+        for address in sorted {
             if kernel.names.find(address).is_none() {
                 kernel.names.insert(address, address.saturating_add(1), Arc::from(""));
             }
@@ -190,7 +192,7 @@ impl NameCache {
 
     /// Returns the size of indexes and names in bytes.
     pub fn bytes(&self) -> usize {
-        self.index_bytes() + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
+        self.index_bytes() + self.held_names().map(|(_, _, bytes)| bytes).sum::<usize>()
     }
 
     /// Returns the size of the indexes in bytes.
@@ -199,23 +201,23 @@ impl NameCache {
     }
 
     /// Returns each holder of names with the window of its last use and the bytes of its names.
-    fn held(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
+    fn held_names(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
         let files = self
             .files
             .iter()
-            .map(|(id, file)| (Holder::File(*id), file.used, file.names.bytes()));
+            .map(|(id, file)| (Holder::File(*id), file.last_window, file.names.bytes()));
         let processes = self
             .run_times
-            .held()
+            .held_names()
             .map(|(key, used, bytes)| (Holder::Process(key), used, bytes));
-        let kernel = (Holder::Kernel, self.kernel.used, self.kernel.names.bytes());
+        let kernel = (Holder::Kernel, self.kernel.last_window, self.kernel.names.bytes());
         files.chain(processes).chain([kernel])
     }
 
     /// Ends a window. Drops the names and indexes that exceed the budget, least recently used first.
     pub fn end_window(&mut self) {
         self.age += 1;
-        let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
+        let mut held: Vec<(Holder, u64, usize)> = self.held_names().collect();
         held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
         let mut names: usize = held.iter().map(|(_, _, bytes)| bytes).sum();
         for (holder, _, bytes) in held {
@@ -238,15 +240,15 @@ impl NameCache {
         self.files
             .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
         self.run_times.end_window();
-        self.spent = Spent::default();
+        self.spent = WindowWork::default();
     }
 
     /// Drops indexes, least recently used first, until at most `bytes` bytes and at most `open` open files remain.
     fn drop_indexes(&mut self, bytes: usize, open: usize, except: Option<FileId>) {
         let mut held = self.index_bytes();
         let files = self.files.iter().filter(|(_, file)| file.functions.is_some());
-        let files = files.map(|(id, file)| (file.used, *id));
-        let mut by_age: Vec<(u64, FileId)> = files.chain([(self.kernel.used, FileId::KERNEL)]).collect();
+        let files = files.map(|(id, file)| (file.last_window, *id));
+        let mut by_age: Vec<(u64, FileId)> = files.chain([(self.kernel.last_window, FileId::KERNEL)]).collect();
         let mut count = by_age.len() - 1;
         by_age.sort_unstable();
         for (_, id) in by_age.into_iter().filter(|(_, id)| Some(*id) != except) {
@@ -278,7 +280,7 @@ enum Holder {
 impl FileNames {
     /// Returns true if lines may be looked up again.
     fn is_due(&self) -> bool {
-        self.lines_again.is_none_or(|again| Instant::now() >= again)
+        self.next_lookup.is_none_or(|again| Instant::now() >= again)
     }
 
     fn index_bytes(&self) -> usize {
@@ -296,22 +298,22 @@ pub struct KernelNames {
     /// True if the kernel's list hides the addresses.
     hidden: bool,
     /// Window in which the names were last used.
-    used: u64,
+    last_window: u64,
 }
 
 /// If the kernel's list is this old, new addresses cause it to be read again, because modules are loaded and unloaded.
 const KERNEL_LIST_AGE: Duration = Duration::from_mins(10);
 /// If the kernel's list is this old, an address outside of every function causes it to be read again.
-const KERNEL_LIST_DOUBT: Duration = Duration::from_mins(1);
+const KERNEL_LIST_RETRY_AGE: Duration = Duration::from_mins(1);
 /// Upper bound of the length of a kernel function. If an address is farther from the start of the function before it,
 /// it belongs to a module that was loaded after the list was read.
 const KERNEL_FUNCTION: u64 = 64 << 10;
 
 impl KernelNames {
     /// Looks up the addresses without a name, or all addresses if the list was read again.
-    fn resolve(&mut self, wanted: &[u64]) -> std::io::Result<()> {
+    fn resolve(&mut self, addresses: &[u64]) -> std::io::Result<()> {
         let doubtful = |symbols: &kernel::Symbols| {
-            let mut missing = wanted.iter().filter(|address| self.names.find(**address).is_none());
+            let mut missing = addresses.iter().filter(|address| self.names.find(**address).is_none());
             missing.any(|address| {
                 let function = symbols.find(*address);
                 function.is_none_or(|(start, ..)| address - start > KERNEL_FUNCTION)
@@ -319,7 +321,7 @@ impl KernelNames {
         };
         let is_good = self.symbols.as_ref().is_some_and(|(symbols, read)| {
             let age = read.elapsed();
-            age < KERNEL_LIST_DOUBT || (age < KERNEL_LIST_AGE && !doubtful(symbols))
+            age < KERNEL_LIST_RETRY_AGE || (age < KERNEL_LIST_AGE && !doubtful(symbols))
         });
         if !is_good {
             self.names = Ranges::default();
@@ -333,7 +335,7 @@ impl KernelNames {
             }
         }
         if let Some((symbols, _)) = &self.symbols {
-            symbols.resolve(wanted, &mut self.names);
+            symbols.resolve(addresses, &mut self.names);
         }
         Ok(())
     }
@@ -349,7 +351,7 @@ mod tests {
 
     #[test]
     fn names_of_the_kernel_are_within_the_budget_and_the_longest_unused_goes_first() {
-        let mut cache = NameCache::new(Budget::new(Budget::SMALLEST), Opener::default());
+        let mut cache = NameCache::new(Budget::new(Budget::MIN_BYTES), Opener::default());
         let fill = |names: &mut Ranges| {
             for start in 0..6_000 {
                 names.insert(start, start + 1, format!("a_function_of_some_length_{start}").into());
@@ -361,7 +363,7 @@ mod tests {
         cache.end_window();
         assert_eq!(cache.bytes(), one, "all of it has room");
         let file = cache.files.entry(FileId(20)).or_default();
-        file.used = 1;
+        file.last_window = 1;
         fill(&mut file.names);
         cache.end_window();
         assert!(cache.kernel.names.is_empty());
@@ -413,7 +415,7 @@ mod tests {
         }
 
         fn left_out(&self) -> u64 {
-            self.opener.bounds.excesses()[LeftOut::Names as usize]
+            self.opener.bounds.omission_counts()[Omission::Names as usize]
         }
     }
 
@@ -426,7 +428,7 @@ mod tests {
     fn names_and_bytes_of_all_files_have_a_bound_within_a_window_and_come_in_the_next_one() {
         let programs = Programs::new();
         let (one, other) = (programs.open(0), programs.open(1));
-        let spend: [fn(&mut Spent); 2] = [|spent| spent.names = MAX_NAMES, |spent| spent.read = MAX_READ];
+        let spend: [fn(&mut WindowWork); 2] = [|spent| spent.names = MAX_NAMES, |spent| spent.read = MAX_READ_BYTES];
         for (index, spend) in spend.into_iter().enumerate() {
             let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
             assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
@@ -455,7 +457,7 @@ mod tests {
         assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
         let state = |cache: &NameCache| {
             let file = &cache.files[&FileId(20)];
-            (file.without_lines.len(), file.lines_again.is_some())
+            (file.without_lines.len(), file.next_lookup.is_some())
         };
         assert_eq!(state(&cache), (1, false));
         cache.end_window();
@@ -480,7 +482,7 @@ mod tests {
         }
         let one = cache.index_bytes() / 4;
         assert_eq!((one, indexes(&cache)), (16, vec![20, 21, 22, 23]));
-        cache.files.get_mut(&FileId(21)).unwrap().used = 7;
+        cache.files.get_mut(&FileId(21)).unwrap().last_window = 7;
         cache.drop_indexes(3 * one, usize::MAX, Some(FileId(20)));
         assert_eq!(indexes(&cache), [20, 21, 23]);
         cache.drop_indexes(usize::MAX, 1, None);
@@ -492,6 +494,6 @@ mod tests {
         drop(binaries);
         cache.end_window();
         cache.drop_indexes(0, 0, None);
-        assert_eq!(programs.opener.kept(), 0);
+        assert_eq!(programs.opener.open_count(), 0);
     }
 }

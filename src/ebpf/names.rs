@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::bounds::Said;
+use crate::bounds::LoggedOmissions;
 use crate::files::FileId;
 use crate::name_cache::NameCache;
-use crate::window::{Frame, Places, ProcessInfo, Stacks, Window};
+use crate::window::{Frame, FrameSources, ProcessInfo, Stacks, Window};
 use alluvium_profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
 use alluvium_symbols::Demangle;
 use alluvium_symbols::calls::Call;
 
-/// Where a profile shows the name of a thread.
+/// The place of a thread's name in a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Comm {
-    /// The profile does not show it.
+    /// The profile does not contain the name.
     #[default]
     None,
     /// In the label `comm` of the sample.
@@ -30,7 +30,7 @@ pub enum Comm {
 pub struct Style {
     /// Form of C++ and Rust names.
     pub demangle: Demangle,
-    /// Where the name of the thread appears.
+    /// The place of the thread's name.
     pub comm: Comm,
     /// If true, each sample gets the process id as a label.
     pub pid_label: bool,
@@ -55,13 +55,13 @@ pub struct Namer<'a> {
     style: Style,
     /// Bytes of the profiles written so far.
     written: usize,
-    said: Said,
+    logged: LoggedOmissions,
 }
 
 /// Size in bytes of a window's profiles at which further profiles get names of kernel functions only. Each profile
 /// contains the names of all its functions. Without this limit, many profiles could repeat the same long names of one
 /// file.
-const MAX_WRITTEN: usize = 256 << 20;
+const MAX_WRITTEN_BYTES: usize = 256 << 20;
 
 impl<'a> Namer<'a> {
     /// Creates a namer that stores names in `cache`.
@@ -70,7 +70,7 @@ impl<'a> Namer<'a> {
             cache,
             style,
             written: 0,
-            said: Said::default(),
+            logged: LoggedOmissions::default(),
         }
     }
 
@@ -89,7 +89,7 @@ impl<'a> Namer<'a> {
 
     /// Looks up the unknown functions of some stacks. All addresses of a binary are looked up together, because
     /// reading its line numbers is expensive.
-    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
+    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &FrameSources) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
             .flat_map(|stacks| stacks.weights.keys())
@@ -108,7 +108,7 @@ impl<'a> Namer<'a> {
 
     /// Returns the profile of some processes as uncompressed pprof bytes. The sample type is `cpu` in nanoseconds.
     #[expect(clippy::iter_over_hash_type, reason = "samples of a profile have no order")]
-    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
+    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &FrameSources, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
             .iter()
             .map(|(process, stacks)| self.names(process, stacks, places))
@@ -175,7 +175,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Returns every address of the stacks with its name.
-    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &Places) -> Vec<(Frame, Arc<[Call]>)> {
+    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &FrameSources) -> Vec<(Frame, Arc<[Call]>)> {
         let mut frames: Vec<Frame> = stacks
             .weights
             .keys()
@@ -185,9 +185,9 @@ impl<'a> Namer<'a> {
             .collect();
         frames.sort_unstable();
         frames.dedup();
-        let has_room = self.written < MAX_WRITTEN;
+        let has_room = self.written < MAX_WRITTEN_BYTES;
         if !has_room {
-            self.cache.leave_out(process, &self.said);
+            self.cache.count_omission(process, &self.logged);
         }
         let mut named = Vec::with_capacity(frames.len());
         for group in frames.chunk_by(|a, b| a.file == b.file) {
@@ -203,7 +203,7 @@ impl<'a> Namer<'a> {
                     .get(&file)
                     .map(|binary| self.cache.resolve(file, binary, &addresses, self.style.demangle)),
             };
-            let found: Vec<Option<Arc<[Call]>>> = addresses
+            let resolved: Vec<Option<Arc<[Call]>>> = addresses
                 .iter()
                 .map(|address| {
                     names
@@ -212,10 +212,10 @@ impl<'a> Namer<'a> {
                         .cloned()
                 })
                 .collect();
-            for (frame, calls) in group.iter().zip(found) {
+            for (frame, calls) in group.iter().zip(resolved) {
                 named.push((
                     *frame,
-                    calls.unwrap_or_else(|| Arc::new([Call::named(stand_in(*frame, places))])),
+                    calls.unwrap_or_else(|| Arc::new([Call::named(placeholder(*frame, places))])),
                 ));
             }
         }
@@ -238,7 +238,7 @@ fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
 }
 
 /// Returns the text for an address without a name.
-fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
+fn placeholder(frame: Frame, places: &FrameSources) -> Arc<str> {
     match frame.file {
         FileId::KERNEL => "[kernel]".into(),
         FileId::ANONYMOUS | FileId::TRAMPOLINES => "[anonymous]".into(),
@@ -255,7 +255,7 @@ fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     }
 }
 
-/// Returns the name of a process that its outermost frame shows.
+/// Returns the name of the outermost frame in the stacks of a process.
 fn title(process: &ProcessInfo) -> &str {
     if process.comm.is_empty() {
         process.executable.rsplit('/').next().unwrap_or_default()

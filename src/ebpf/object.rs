@@ -15,7 +15,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.x86_6
 #[cfg(target_arch = "aarch64")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.aarch64.bpf.o");
 
-/// Why the profiler cannot start.
+/// The reason why the profiler cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The kernel has no type information.
@@ -216,7 +216,7 @@ fn check_kernel(release: &str) -> Result<(), StartError> {
 }
 
 /// Maximum number of bytes kept from the end of an error: the last lines of the verifier's log.
-const KEPT: usize = 600;
+const MAX_ERROR_BYTES: usize = 600;
 
 /// Formats an error with its causes, but only the last lines of the verifier's log.
 fn chain(error: &dyn std::error::Error) -> String {
@@ -230,8 +230,8 @@ fn chain(error: &dyn std::error::Error) -> String {
         }
         next = cause.source();
     }
-    if text.len() > KEPT {
-        let at = (text.len() - KEPT..text.len())
+    if text.len() > MAX_ERROR_BYTES {
+        let at = (text.len() - MAX_ERROR_BYTES..text.len())
             .find(|at| text.is_char_boundary(*at))
             .unwrap_or(text.len());
         let first = text

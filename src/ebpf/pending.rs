@@ -10,7 +10,7 @@ use crate::files::{FileId, Files, Lookup};
 use crate::process::{Image, mapping_at};
 use crate::records::Record;
 use crate::window::ProcessInfo;
-use alluvium_unwind::walk::{Found, OwnedSnapshot, Snapshot, walk};
+use alluvium_unwind::walk::{OwnedSnapshot, RuleLookup, Snapshot, walk};
 use alluvium_unwind::{Arch, Stop};
 
 /// Maximum number of user frames, as in the BPF program.
@@ -18,9 +18,9 @@ const MAX_FRAMES: usize = 896;
 /// Maximum number of batches that a stack waits for its tables: ten seconds, or 25 if there is little activity.
 const MAX_WAIT: u32 = 100;
 
-/// Which of the waiting stacks to walk.
+/// The waiting stacks that a pass walks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pass {
+pub(crate) enum WalkPass {
     /// Stacks whose tables are available. The worker makes this pass once per batch.
     Batch,
     /// Stacks whose tables are available, without counting a batch.
@@ -74,19 +74,19 @@ impl Waiting {
         let mappings = self.image.read();
         let find = |address: u64| {
             let Some(mapping) = mapping_at(&mappings, address) else {
-                return Found::NoMapping;
+                return RuleLookup::NoMapping;
             };
             let table = match files.lookup(mapping.file) {
                 Lookup::Table(table) => table,
                 Lookup::Later => {
                     missing.set(Some(mapping.file));
-                    return Found::NoTable;
+                    return RuleLookup::NoTable;
                 }
-                Lookup::FramePointers => return Found::FramePointers,
+                Lookup::FramePointers => return RuleLookup::FramePointers,
             };
             // As in the BPF program, the last row also applies to all addresses after it.
             let pc = u32::try_from(address.wrapping_sub(mapping.bias)).unwrap_or(u32::MAX);
-            table.find(pc).map_or(Found::NoMapping, Found::Row)
+            table.find(pc).map_or(RuleLookup::NoMapping, RuleLookup::Row)
         };
         let arch = Arch::native().unwrap_or(Arch::X86_64);
         let stop = walk(arch, &self.stack.borrow(), MAX_FRAMES, find, addresses);
@@ -125,18 +125,19 @@ impl Pending {
     }
 
     /// Walks the stacks whose tables are available, those that waited too long, and the oldest ones if the queue
-    /// exceeds its limit. With [`Pass::Force`], walks all stacks. `spare` bytes may be used in addition to the limit.
-    pub(super) fn walk(&mut self, files: &mut Files, pass: Pass, spare: usize) -> Vec<Walked> {
+    /// exceeds its limit. With [`WalkPass::Force`], walks all stacks. `spare` bytes may be used in addition to the
+    /// limit.
+    pub(super) fn walk(&mut self, files: &mut Files, pass: WalkPass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {
             let Some(mut waiting) = self.queue.pop_front() else {
                 break;
             };
-            waiting.waited += u32::from(pass == Pass::Batch);
-            let is_forced = pass == Pass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
+            waiting.waited += u32::from(pass == WalkPass::Batch);
+            let is_forced = pass == WalkPass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
             // The event of a new mapping may arrive one batch later.
-            let is_early = pass == Pass::Batch && waiting.waited < 2;
-            let waits = is_early || waiting.needs.is_some_and(|file| !files.want_table(file));
+            let is_early = pass == WalkPass::Batch && waiting.waited < 2;
+            let waits = is_early || waiting.needs.is_some_and(|file| !files.request_table(file));
             if waits && !is_forced {
                 self.queue.push_back(waiting);
                 continue;
@@ -144,7 +145,7 @@ impl Pending {
             let mut addresses = Vec::new();
             let (stop, needs) = waiting.walk(files, &mut addresses);
             if let Some(file) = needs {
-                files.want_table(file);
+                files.request_table(file);
                 if !is_forced {
                     waiting.needs = Some(file);
                     self.queue.push_back(waiting);

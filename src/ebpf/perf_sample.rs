@@ -1,7 +1,8 @@
 //! Converts samples of a perf event with registers and stack to records of the BPF program. Does no I/O.
 //!
-//! This is for systems that allow perf_event_open(2) but deny bpf(2). The kernel stack arrives as addresses. For
-//! the user stack, each tick copies the registers and the top of the stack, which the profiler walks in user space.
+//! The profiler uses these samples on systems that allow perf_event_open(2) but deny bpf(2). The kernel stack arrives
+//! as addresses. For the user stack, each tick copies the registers and the top of the stack, and the profiler walks
+//! this copy in user space.
 
 use crate::bytes::{u32_at, u64_at};
 use crate::records::{self, Head};
@@ -23,11 +24,11 @@ const COPIED: usize = REGISTERS.count_ones() as usize;
 
 /// Instruction pointer, stack pointer, frame pointer, the third tracked register, and all registers by their DWARF
 /// numbers.
-type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
+type TrackedRegisters = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
 /// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests can
 /// cover the code for both architectures on either of them.
-fn arrange(copied: &[u64]) -> Option<Arranged> {
+fn arrange(copied: &[u64]) -> Option<TrackedRegisters> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {
             let dwarf = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];

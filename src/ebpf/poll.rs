@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use crate::cost::{Cost, Governor};
+use crate::cost::{CostAccount, Governor};
 use crate::events::{Clock, ProcessEvent, SampleRing, SideBand, online_cpus};
 use crate::object::{KernelSide, StartError};
 use crate::perf_sample::{self, Sample};
@@ -21,17 +21,17 @@ use crate::window::{Accounts, Window};
 use crate::work::{Batch, Work};
 
 /// Interval between polls.
-const POLL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval after a poll with few records. It is longer, because waking two threads costs more than reading the
 /// records of a few ticks.
-const CALM_POLL: Duration = Duration::from_millis(250);
+const CALM_POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// A poll found few records if it read at most this many bytes and no events: a hundredth of the ring.
-const CALM: usize = 10 << 10;
+const MAX_CALM_BYTES: usize = 10 << 10;
 /// Interval at which the rate and the CPUs are checked.
-const GOVERN: Duration = Duration::from_secs(5);
+const GOVERN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A request to the polling thread.
-pub(crate) enum Order {
+pub(crate) enum PollRequest {
     Take(Sender<Window>),
     /// Stop the clocks, then end the window, so that it contains every tick.
     Finish(Sender<Window>),
@@ -53,7 +53,7 @@ pub(super) enum Source {
     },
 }
 
-/// How many of the available records to read.
+/// The amount of available records that a poll reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Everything,
@@ -61,9 +61,9 @@ enum Amount {
     WithinLimit,
 }
 
-/// Whether another window follows.
+/// The state after the end of a window: another window, or the end of the profiler.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextWindow {
     Window,
     Nothing,
 }
@@ -79,8 +79,8 @@ pub(crate) struct Poller {
     pub governor: Governor,
     /// Current rate in ticks per second, read by other threads.
     pub hertz: Arc<AtomicU32>,
-    pub cost: Cost,
-    /// Number of ticks that were due on clocks that are closed by now.
+    pub cost: CostAccount,
+    /// Number of ticks that were due on the clocks that have been closed.
     pub expected: u64,
     /// True if the last poll found few records.
     pub is_calm: bool,
@@ -117,18 +117,24 @@ impl Poller {
         self.expected += due.unwrap_or(0);
     }
 
-    /// Runs until the sender of the orders is dropped, or the worker has ended.
-    pub(super) fn run(mut self, orders: &Receiver<Order>) {
+    /// Runs until the sender of the requests is dropped, or the worker has ended.
+    pub(super) fn run(mut self, orders: &Receiver<PollRequest>) {
         let own = self.cost.thread();
         let mut governed = (Instant::now(), self.nanos_used());
         let mut is_finished = false;
         loop {
-            let order = orders.recv_timeout(if self.is_calm { CALM_POLL } else { POLL });
+            let order = orders.recv_timeout(if self.is_calm {
+                CALM_POLL_INTERVAL
+            } else {
+                POLL_INTERVAL
+            });
             let is_open = match order {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => self.drain(Amount::WithinLimit),
-                Ok(Order::Take(reply)) => self.drain(Amount::WithinLimit) && self.end_window(reply, Next::Window),
-                Ok(Order::Finish(reply)) => {
+                Ok(PollRequest::Take(reply)) => {
+                    self.drain(Amount::WithinLimit) && self.end_window(reply, NextWindow::Window)
+                }
+                Ok(PollRequest::Finish(reply)) => {
                     is_finished = true;
                     self.drain(Amount::Everything);
                     let closing = match &self.source {
@@ -138,10 +144,10 @@ impl Poller {
                     for cpu in closing {
                         self.close_cpu(cpu);
                     }
-                    self.drain(Amount::Everything) && self.end_window(reply, Next::Nothing)
+                    self.drain(Amount::Everything) && self.end_window(reply, NextWindow::Nothing)
                 }
                 #[cfg(test)]
-                Ok(Order::Hold(until)) => self.work.send(Work::Hold(until)).is_ok(),
+                Ok(PollRequest::Hold(until)) => self.work.send(Work::Hold(until)).is_ok(),
             };
             if !is_open {
                 return;
@@ -149,7 +155,7 @@ impl Poller {
             own.note();
             let elapsed = governed.0.elapsed();
             // After the last window the clocks stay closed, so no clock is opened for a new CPU.
-            if elapsed >= GOVERN && !is_finished {
+            if elapsed >= GOVERN_INTERVAL && !is_finished {
                 let used = self.nanos_used();
                 self.govern(used.saturating_sub(governed.1) as f64 / elapsed.as_nanos() as f64);
                 self.follow_cpus();
@@ -188,7 +194,7 @@ impl Poller {
         for band in self.bands.values_mut() {
             band.drain(&mut batch.events);
         }
-        self.is_calm = batch.events.is_empty() && batch.bytes.len() <= CALM;
+        self.is_calm = batch.events.is_empty() && batch.bytes.len() <= MAX_CALM_BYTES;
         if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
             // The worker counts waits in batches, so an empty batch is sent, too.
             return self.work.send(Work::Batch(batch)).is_ok();
@@ -208,13 +214,13 @@ impl Poller {
         self.work.send(Work::Batch(batch)).is_ok()
     }
 
-    fn end_window(&mut self, reply: Sender<Window>, next: Next) -> bool {
+    fn end_window(&mut self, reply: Sender<Window>, next: NextWindow) -> bool {
         let accounts = self.accounts();
         let hertz = self.hertz.load(Ordering::Relaxed);
         let take = Work::Take {
             accounts,
             hertz,
-            is_last: next == Next::Nothing,
+            is_last: next == NextWindow::Nothing,
             reply,
         };
         self.work.send(take).is_ok()

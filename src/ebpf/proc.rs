@@ -182,7 +182,7 @@ pub fn container_id_of(cgroup: &str) -> &str {
 }
 
 /// Returns the id of a process in its own namespace. In a container, this id differs from `pid`, the id on the host.
-/// The name of a perf map contains this id. If it cannot be read, returns `pid`.
+/// The name of a perf map contains this id. If the id cannot be read, returns `pid`.
 pub fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
         let status = text(pid, "status").ok()?;
@@ -192,7 +192,8 @@ pub fn namespaced_pid(pid: u32) -> u32 {
     read().unwrap_or(pid)
 }
 
-/// Returns the user that owns the files a process creates (file system user id), or `None` if it has ended.
+/// Returns the user that owns the files that a process creates (its file system user id), or `None` if the process
+/// has ended.
 pub fn user(pid: u32) -> Option<u32> {
     let status = text(pid, "status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;

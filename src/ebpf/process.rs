@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::arrays::KernelMapping;
-use crate::bounds::{LeftOut, Said};
+use crate::bounds::{LoggedOmissions, Omission};
 use crate::files::{FileId, Files};
 use crate::proc::{self, MapsLine};
 use crate::window::{Frame, ProcessInfo};
@@ -17,24 +17,25 @@ use crate::window::{Frame, ProcessInfo};
 const MAX_MAPPINGS: usize = 16_000;
 /// Maximum number of mappings that a child inherits at its fork. If the parent has more, the mappings of the child
 /// are read when it runs. Most children of a process that only forks never run.
-const MAX_COPIED: usize = 1024;
+const MAX_INHERITED_MAPPINGS: usize = 1024;
 
 /// A process that is running, or that ended a moment ago.
 pub(super) struct Process {
     pub info: Arc<ProcessInfo>,
-    /// Its executable mappings.
+    /// The executable mappings of the process.
     pub image: Image,
-    /// True once a tick has hit the process. Its mappings are then written for the BPF program.
+    /// False until a tick hits the process, and again when its mappings become doubtful. The BPF program gets only the
+    /// mappings of active processes.
     pub active: bool,
     /// True if the mappings have changed since they were written.
-    pub stale: bool,
-    /// True if some of its events may be missing.
-    pub doubtful: bool,
+    pub is_stale: bool,
+    /// True if events of the process may have been lost.
+    pub is_doubtful: bool,
     /// True if the BPF program has its mappings.
     pub in_kernel: bool,
     /// Number of batches since the process ended, plus one; 0 while it runs.
     pub exited: u32,
-    said: Said,
+    logged: LoggedOmissions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,11 +67,11 @@ impl Process {
             }),
             image: Image::default(),
             active: false,
-            stale: false,
-            doubtful: false,
+            is_stale: false,
+            is_doubtful: false,
             in_kernel: false,
             exited: 0,
-            said: Said::default(),
+            logged: LoggedOmissions::default(),
         }
     }
 
@@ -83,8 +84,8 @@ impl Process {
             ..(*self.info).clone()
         });
         let image = self.image.read();
-        child.doubtful = image.len() > MAX_COPIED;
-        if !child.doubtful {
+        child.is_doubtful = image.len() > MAX_INHERITED_MAPPINGS;
+        if !child.is_doubtful {
             child.image = Arc::new(RwLock::new(image.clone()));
         }
         child
@@ -104,10 +105,10 @@ impl Process {
         info.user = proc::user(info.pid).or(info.user);
     }
 
-    /// Replaces the mappings with those in `/proc`, or keeps them if the process has ended. Returns how many mappings
-    /// are left out because there are too many.
+    /// Replaces the mappings with those in `/proc`, or keeps them if the process has ended. Returns the number of
+    /// mappings that are left out because the process has too many.
     pub(super) fn read(&mut self, files: &mut Files) -> u64 {
-        self.doubtful = false;
+        self.is_doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
         // The mappings are already sorted and do not overlap.
         let mappings: Vec<Mapping> = lines
@@ -117,19 +118,19 @@ impl Process {
             .collect();
         if !mappings.is_empty() {
             self.image = Arc::new(RwLock::new(mappings));
-            self.stale = true;
+            self.is_stale = true;
         }
         let lost = lines.len().saturating_sub(MAX_MAPPINGS);
         if lost > 0 {
-            self.leave_out(files);
+            self.count_omission(files);
         }
         lost as u64
     }
 
-    fn leave_out(&self, files: &Files) {
+    fn count_omission(&self, files: &Files) {
         files
             .bounds()
-            .leave_out(LeftOut::Mappings, &self.said, &self.info.executable);
+            .count_omission(Omission::Mappings, &self.logged, &self.info.executable);
     }
 
     fn mapping(&self, files: &mut Files, line: &MapsLine) -> Option<Mapping> {
@@ -156,9 +157,9 @@ impl Process {
             return true;
         };
         let is_kept = put(&mut self.image.write(), new);
-        self.stale |= is_kept;
+        self.is_stale |= is_kept;
         if !is_kept {
-            self.leave_out(files);
+            self.count_omission(files);
         }
         is_kept
     }
@@ -296,13 +297,16 @@ mod tests {
     #[test]
     fn a_child_of_a_process_with_many_mappings_is_read_when_it_runs() {
         let mut parent = Process::new(1, 1);
-        for (mappings, copied) in [(MAX_COPIED, MAX_COPIED), (MAX_COPIED + 1, 0)] {
+        for (mappings, copied) in [
+            (MAX_INHERITED_MAPPINGS, MAX_INHERITED_MAPPINGS),
+            (MAX_INHERITED_MAPPINGS + 1, 0),
+        ] {
             let many = (0..mappings as u64)
                 .map(|index| mapping(index * 10, index * 10 + 5, 1))
                 .collect();
             parent.image = Arc::new(RwLock::new(many));
             let child = parent.fork(2);
-            assert_eq!((child.image.read().len(), child.doubtful), (copied, copied == 0));
+            assert_eq!((child.image.read().len(), child.is_doubtful), (copied, copied == 0));
         }
     }
 

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::cost::{Cost, Governor};
+use crate::cost::{CostAccount, Governor};
 use crate::events::online_cpus;
 use crate::foreign::Opener;
 use crate::object::{KernelMaps, LoadSettings, StartError, load};
-use crate::poll::{Order, Poller, Source};
+use crate::poll::{PollRequest, Poller, Source};
 use crate::settings::{Choice, Settings};
 use crate::window::Window;
 use crate::worker::Worker;
@@ -29,14 +29,14 @@ pub enum Engine {
 /// A thread of the profiler ended too early, because of a panic that is in the log.
 #[derive(Debug, thiserror::Error)]
 #[error("a thread of the profiler ended unexpectedly")]
-pub struct Ended;
+pub struct ThreadEnded;
 
 /// A running profiler. Dropping it closes the clocks and unloads the BPF program, so nothing stays in the kernel.
 pub struct Profiler {
-    orders: Option<Sender<Order>>,
+    orders: Option<Sender<PollRequest>>,
     threads: Vec<JoinHandle<()>>,
     hertz: Arc<AtomicU32>,
-    cost: Cost,
+    cost: CostAccount,
     opener: Opener,
     engine: Engine,
 }
@@ -48,7 +48,7 @@ impl Profiler {
         let cpus = online_cpus().map_err(system("/sys/devices/system/cpu/online"))?;
         let (source, maps, engine) = source(settings, cpus.len())?;
         let opener = Opener::new().map_err(StartError::Files)?;
-        let cost = Cost::default();
+        let cost = CostAccount::default();
         let backlog = Arc::new(AtomicUsize::new(0));
         let hertz = Arc::new(AtomicU32::new(settings.hertz.max(1)));
         let (work, inbox) = channel();
@@ -91,25 +91,25 @@ impl Profiler {
     }
 
     /// Ends the current window and returns it.
-    pub fn take(&self) -> Result<Window, Ended> {
-        self.ask(Order::Take)
+    pub fn take(&self) -> Result<Window, ThreadEnded> {
+        self.request_window(PollRequest::Take)
     }
 
     /// Stops the clocks and returns the last window. The accounts count the ticks that are in no window by reason.
-    pub fn finish(mut self) -> Result<Window, Ended> {
+    pub fn finish(mut self) -> Result<Window, ThreadEnded> {
         self.stop()
     }
 
     /// Like [`Self::finish`], but does not consume the profiler. Later windows are empty.
-    pub fn stop(&mut self) -> Result<Window, Ended> {
-        self.ask(Order::Finish)
+    pub fn stop(&mut self) -> Result<Window, ThreadEnded> {
+        self.request_window(PollRequest::Finish)
     }
 
-    fn ask(&self, order: impl FnOnce(Sender<Window>) -> Order) -> Result<Window, Ended> {
-        let (reply, answer) = channel();
-        let orders = self.orders.as_ref().ok_or(Ended)?;
-        orders.send(order(reply)).map_err(|_| Ended)?;
-        answer.recv().map_err(|_| Ended)
+    fn request_window(&self, order: impl FnOnce(Sender<Window>) -> PollRequest) -> Result<Window, ThreadEnded> {
+        let (reply, response) = channel();
+        let orders = self.orders.as_ref().ok_or(ThreadEnded)?;
+        orders.send(order(reply)).map_err(|_| ThreadEnded)?;
+        response.recv().map_err(|_| ThreadEnded)
     }
 
     pub fn engine(&self) -> &Engine {
@@ -122,7 +122,7 @@ impl Profiler {
     }
 
     /// Returns the account to which threads that look up names report their CPU time.
-    pub fn cost(&self) -> &Cost {
+    pub fn cost(&self) -> &CostAccount {
         &self.cost
     }
 
@@ -198,7 +198,7 @@ mod tests {
     fn spin(stop: &Arc<AtomicBool>) -> JoinHandle<u64> {
         let stop = stop.clone();
         std::thread::spawn(move || {
-            let cost = Cost::default();
+            let cost = CostAccount::default();
             let own = cost.thread();
             let mut number = 1_u64;
             while !stop.load(Ordering::Relaxed) {
@@ -241,7 +241,7 @@ mod tests {
         }
         let began = profiler.take().unwrap().accounts;
         let (release, held) = channel::<()>();
-        profiler.orders.as_ref().unwrap().send(Order::Hold(held)).unwrap();
+        profiler.orders.as_ref().unwrap().send(PollRequest::Hold(held)).unwrap();
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(50));

@@ -23,7 +23,7 @@ pub(crate) struct Record<'a> {
     pub start: u64,
     /// Name of the thread, padded with zeros.
     pub comm: [u8; 16],
-    /// Why the walk of the user stack ended.
+    /// The reason why the walk of the user stack ended.
     pub stop: Stop,
     /// Nanoseconds of CPU time that the tick stands for.
     pub period: u64,

@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::bounds::{LeftOut, Said};
-use crate::foreign::{Ending, Opener, Refusal, Root};
+use crate::bounds::{LoggedOmissions, Omission};
+use crate::foreign::{AllowedFile, Opener, Refusal, Root};
 use crate::proc::{self, ProcessKey};
 use crate::window::ProcessInfo;
 use alluvium_symbols::bytes::Bytes;
@@ -23,11 +23,11 @@ pub struct RunTimes {
     processes: HashMap<ProcessKey, RunTime>,
     opener: Opener,
     /// Number of bytes of files that may still be read in this window.
-    left: u64,
+    remaining: u64,
 }
 
 /// Maximum number of bytes of perf maps and jitdump files read in a window, over all processes.
-const MAX_READ: u64 = 2 << 30;
+const MAX_READ_BYTES: u64 = 2 << 30;
 /// Maximum number of bytes read from a jitdump file.
 const MAX_DUMP: u64 = 256 << 20;
 
@@ -37,8 +37,8 @@ struct RunTime {
     /// Number of bytes of the perf map and of the jitdump file that were read so far.
     read: (u64, u64),
     /// Number of the window in which the names were last used.
-    used: u64,
-    said: Said,
+    last_window: u64,
+    logged: LoggedOmissions,
 }
 
 impl RunTimes {
@@ -46,7 +46,7 @@ impl RunTimes {
         Self {
             processes: HashMap::new(),
             opener,
-            left: MAX_READ,
+            remaining: MAX_READ_BYTES,
         }
     }
 
@@ -60,12 +60,12 @@ impl RunTimes {
         has_room: bool,
     ) -> (&Ranges, usize) {
         let known = self.processes.entry(process.key()).or_default();
-        known.used = now;
+        known.last_window = now;
         let before = known.names.bytes();
-        let mut left = if has_room { self.left } else { 0 };
+        let mut left = if has_room { self.remaining } else { 0 };
         known.learn(&self.opener, process, addresses, &mut left);
         if has_room {
-            self.left = left;
+            self.remaining = left;
         }
         let more = known.names.bytes().saturating_sub(before);
         (&known.names, more)
@@ -73,14 +73,14 @@ impl RunTimes {
 
     /// Ends a window and renews the limit of bytes to read.
     pub(crate) fn end_window(&mut self) {
-        self.left = MAX_READ;
+        self.remaining = MAX_READ_BYTES;
     }
 
     /// Returns for each process the window in which its names were last used, and the number of bytes of its names.
-    pub(crate) fn held(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
+    pub(crate) fn held_names(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
         self.processes
             .iter()
-            .map(|(key, known)| (*key, known.used, known.names.bytes()))
+            .map(|(key, known)| (*key, known.last_window, known.names.bytes()))
     }
 
     /// Drops the names of a process. They are read again when they are needed.
@@ -112,12 +112,16 @@ impl RunTime {
         let is_dump_new = is_new || shrank || now.1 != self.read.1;
         let dump_bytes = if is_dump_new { now.1.min(MAX_DUMP) } else { 0 };
         let Some(rest) = left.checked_sub(now.0 - from + dump_bytes).filter(|_| *left > 0) else {
-            opener.bounds.leave_out(LeftOut::Names, &self.said, &process.executable);
+            opener
+                .bounds
+                .count_omission(Omission::Names, &self.logged, &process.executable);
             return;
         };
         *left = rest;
         if from > unread || (is_dump_new && now.1 > MAX_DUMP) {
-            opener.bounds.leave_out(LeftOut::Part, &self.said, &process.executable);
+            opener
+                .bounds
+                .count_omission(Omission::Part, &self.logged, &process.executable);
         }
         let mut search = Latest::new(addresses);
         if let Some(map) = map
@@ -129,11 +133,11 @@ impl RunTime {
             jitdump::offer(&Bytes::of_at_most(&dump, MAX_DUMP), &mut search);
         }
         self.read = now;
-        let mut found = Vec::new();
-        search.finish(|address, start, end, name| found.push((address, start, end, name)));
-        if shrank || !found.is_empty() {
+        let mut names_read = Vec::new();
+        search.finish(|address, start, end, name| names_read.push((address, start, end, name)));
+        if shrank || !names_read.is_empty() {
             // Code that was freed and code that replaced it may overlap, so addresses are stored and not functions.
-            for (address, _, _, name) in found {
+            for (address, _, _, name) in names_read {
                 self.names.insert(address, address.saturating_add(1), name);
             }
         }
@@ -152,11 +156,11 @@ impl RunTime {
 fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
     let user = user(process);
     let inside = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));
-    if let Some(map) = opener.at(Root::Process(process.key()), &inside, Ending::File, user) {
+    if let Some(map) = opener.open_at(Root::Process(process.key()), &inside, AllowedFile::File, user) {
         return Some(map);
     }
     let ours = format!("/tmp/perf-{}.map", process.pid);
-    let map = opener.at(Root::Own, &ours, Ending::File, user)?;
+    let map = opener.open_at(Root::Own, &ours, AllowedFile::File, user)?;
     let written = map.metadata().ok()?.modified().ok()?;
     (written >= started(process.start)?).then_some(map)
 }
@@ -182,7 +186,7 @@ fn open_dump(opener: &Opener, process: &ProcessInfo) -> Option<File> {
         let name = line.path.rsplit('/').next().unwrap_or_default();
         name.starts_with("jit-") && name.ends_with(".dump")
     })?;
-    let file = opener.mapped(process.key(), &line)?;
+    let file = opener.open_mapped(process.key(), &line)?;
     let owner = file.metadata().ok()?.uid();
     if owner != 0 && Some(owner) != user(process) {
         opener.refuse(Refusal::Owner, &line.path);
@@ -215,7 +219,7 @@ mod tests {
             let (names, more) = times.resolve(&process, &[0x1008, 0x3000], 0, has_room);
             (names.find(0x1008).map(|name| String::from(&**name)), more > 0)
         };
-        times.left = 5;
+        times.remaining = 5;
         let seen = [
             name(&mut times, true),
             {
@@ -225,7 +229,7 @@ mod tests {
             name(&mut times, true),
             name(&mut times, true),
         ];
-        let left = times.left;
+        let left = times.remaining;
         child.kill().unwrap();
         child.wait().unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -234,7 +238,7 @@ mod tests {
             seen[2..],
             [(Some("first".to_owned()), true), (Some("first".to_owned()), false)]
         );
-        assert_eq!(left, MAX_READ - 29);
-        assert_eq!(times.opener.bounds.excesses()[LeftOut::Names as usize], 2);
+        assert_eq!(left, MAX_READ_BYTES - 29);
+        assert_eq!(times.opener.bounds.omission_counts()[Omission::Names as usize], 2);
     }
 }

@@ -20,17 +20,17 @@ pub struct Settings {
     pub copies: bool,
 }
 
-/// Which processes to profile.
+/// The processes to profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     All,
     /// This process and those that it starts from now on.
     Process(u32),
-    /// Only the processes that this one starts from now on.
+    /// Only the processes that this process starts from now on.
     ChildrenOf(u32),
 }
 
-/// How the profiler collects stacks.
+/// The method to collect stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
     /// By the BPF program, or by perf events alone if the kernel refuses the program.

@@ -20,7 +20,7 @@ const GUARD: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const PIECE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
 
 /// Returns true if memory without a file holds trampolines, judged by its first bytes.
-pub(crate) fn are_in(pid: u32, line: &MapsLine) -> bool {
+pub(crate) fn contain_trampolines(pid: u32, line: &MapsLine) -> bool {
     let bytes = line.end.saturating_sub(line.start);
     if Arch::native() != Some(Arch::X86_64) || bytes == 0 || !bytes.is_multiple_of(ARENA_BYTES) {
         return false;

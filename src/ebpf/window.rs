@@ -9,7 +9,7 @@ use crate::files::FileId;
 use crate::proc::ProcessKey;
 use alluvium_unwind::Stop;
 
-/// An address in a binary, or an address without a binary, to which [`FileId`] gives a special id.
+/// An address in a binary, or an entry without a binary, for which [`FileId`] has a special id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
     pub file: FileId,
@@ -28,9 +28,9 @@ pub struct ProcessInfo {
     pub executable: String,
     /// Name of the main thread.
     pub comm: String,
-    /// Id of its container; empty if there is none.
+    /// Id of the container of the process; empty if there is none.
     pub container_id: String,
-    /// User that owns the files it creates; `None` if the process ended before this was read.
+    /// User that owns the files that the process creates; `None` if the process ended before the user was read.
     pub user: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ impl Stacks {
 
 /// The binaries and thread names that frames of a window refer to.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct FrameSources {
     /// Names of threads. Frames refer to them by index.
     pub comms: Vec<Arc<str>>,
     pub binaries: HashMap<FileId, Arc<Binary>>,
@@ -126,7 +126,7 @@ pub struct Window {
     /// Stacks of each process.
     pub processes: HashMap<(u32, u64), (Arc<ProcessInfo>, Stacks)>,
     /// The binaries and names that frames refer to.
-    pub places: Arc<Places>,
+    pub places: Arc<FrameSources>,
     /// Counts of ticks up to the end of the window.
     pub accounts: Accounts,
     /// Ticks per second of each CPU at the end of the window.
@@ -149,7 +149,7 @@ impl Window {
 
 /// A window that is being filled.
 #[derive(Debug)]
-pub(crate) struct Filling {
+pub(crate) struct OpenWindow {
     processes: HashMap<(u32, u64), (Arc<ProcessInfo>, Stacks)>,
     comms: Vec<Arc<str>>,
     comm_index: HashMap<[u8; 16], u64>,
@@ -160,7 +160,7 @@ pub(crate) struct Filling {
 /// Number of bytes of a stack without its frames: its map entry, its weight and the allocation.
 const STACK_BYTES: usize = 64;
 
-impl Filling {
+impl OpenWindow {
     /// Creates an empty window whose stacks may take `limit` bytes. Further stacks are folded into one per process.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
@@ -197,7 +197,7 @@ impl Filling {
         true
     }
 
-    /// Returns the number of bytes that its stacks may still take.
+    /// Returns the number of bytes that further stacks may take.
     pub(crate) fn free(&self) -> usize {
         self.limit.saturating_sub(self.bytes)
     }
@@ -239,7 +239,7 @@ impl Filling {
         }
         Window {
             processes: done.processes,
-            places: Arc::new(Places {
+            places: Arc::new(FrameSources {
                 comms: done.comms,
                 binaries,
             }),
@@ -264,7 +264,7 @@ mod tests {
             container_id: String::new(),
             user: None,
         });
-        let mut filling = Filling::new(3 * (STACK_BYTES + 2 * size_of::<Frame>()));
+        let mut filling = OpenWindow::new(3 * (STACK_BYTES + 2 * size_of::<Frame>()));
         let mut folded = 0;
         for address in 0..10 {
             let frame = |address| Frame {

@@ -10,37 +10,37 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::copies::Copies;
-use crate::cost::{Cost, ThreadCost};
+use crate::cost::{CostAccount, ThreadCost};
 use crate::events::ProcessEvent;
 use crate::files::{FileId, Files};
 use crate::foreign::Opener;
 use crate::kernel_side::KernelSide;
 use crate::object::KernelMaps;
-use crate::pending::{Pass, Pending, Waiting};
+use crate::pending::{Pending, Waiting, WalkPass};
 use crate::proc::{self, MapsLine};
 use crate::process::{Process, push_kernel, push_user};
 use crate::records::{Record, User};
 use crate::settings::{Scope, Settings};
-use crate::window::{Accounts, Filling, Frame, ProcessInfo, Window};
+use crate::window::{Accounts, Frame, OpenWindow, ProcessInfo, Window};
 use crate::work::{Batch, Work};
 use alluvium_unwind::Stop;
 
 pub(crate) struct Worker {
     settings: Settings,
     kernel: KernelSide,
-    /// Ids of the followed processes. It is not used if all processes are followed.
+    /// Ids of the followed processes. Empty if all processes are followed.
     followed: HashSet<u32>,
     files: Files,
     processes: HashMap<u32, Process>,
     pending: Pending,
-    filling: Filling,
+    filling: OpenWindow,
     copies: Copies,
     accounts: Accounts,
     /// True if events were lost in this window, so that the end of a process may have been missed.
     has_lost: bool,
-    /// Time at which all processes were last marked doubtful, and true if they must be marked again.
+    /// The time when all processes were last marked doubtful, and true if they must be marked again.
     doubted: (Option<Instant>, bool),
-    cost: Cost,
+    cost: CostAccount,
     backlog: Arc<AtomicUsize>,
     frames: Vec<Frame>,
     addresses: Vec<u64>,
@@ -51,7 +51,7 @@ impl Worker {
     pub(super) fn new(
         settings: Settings,
         kernel: Option<KernelMaps>,
-        cost: Cost,
+        cost: CostAccount,
         opener: Opener,
         backlog: Arc<AtomicUsize>,
     ) -> std::io::Result<Self> {
@@ -66,7 +66,7 @@ impl Worker {
             files: Files::new(budget.tables(), &cost, opener)?,
             processes: HashMap::new(),
             pending: Pending::new(budget.backlog() / 2),
-            filling: Filling::new(budget.window()),
+            filling: OpenWindow::new(budget.window()),
             copies: Copies::new(budget.window()),
             accounts: Accounts::default(),
             has_lost: false,
@@ -126,7 +126,7 @@ impl Worker {
     fn batch(&mut self, batch: &Batch) {
         self.accounts.malformed += batch.malformed;
         if self.doubted.1 {
-            self.doubt_all();
+            self.mark_all_doubtful();
         }
         let mut events = batch.events.iter().peekable();
         self.write_tables();
@@ -143,29 +143,29 @@ impl Worker {
             self.apply(rest);
         }
         self.kernel.write_processes(&mut self.processes);
-        self.walk_pending(Pass::Batch);
+        self.walk_pending(WalkPass::Batch);
         self.forget_exited();
     }
 
     #[expect(clippy::iter_over_hash_type, reason = "each process is handled independently")]
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
         self.kernel.write_processes(&mut self.processes);
-        let own = self.accounts;
+        let counts = self.accounts;
         let accounts = Accounts {
-            samples: own.samples,
-            filtered: own.filtered,
-            malformed: own.malformed,
-            folded: own.folded,
-            by_stop: own.by_stop,
-            events_lost: own.events_lost,
-            mappings_lost: own.mappings_lost,
+            samples: counts.samples,
+            filtered: counts.filtered,
+            malformed: counts.malformed,
+            folded: counts.folded,
+            by_stop: counts.by_stop,
+            events_lost: counts.events_lost,
+            mappings_lost: counts.mappings_lost,
             agent_nanos: self.cost.nanos(),
             table_bytes: self.files.table_bytes() as u64,
             ..polled
         };
         let files = &mut self.files;
         let binary = |id| {
-            files.used(id);
+            files.mark_used(id);
             files.binary(id).cloned()
         };
         let mut window = self.filling.finish(binary, accounts, hertz);
@@ -174,9 +174,9 @@ impl Worker {
             && let Ok(pids) = proc::pids()
         {
             let pids = pids.into_iter().collect();
-            end_absent(&mut self.processes, &pids);
+            mark_ended(&mut self.processes, &pids);
         }
-        let closed: HashSet<FileId> = self.files.age().into_iter().collect();
+        let closed: HashSet<FileId> = self.files.end_window().into_iter().collect();
         self.write_tables();
         if !closed.is_empty() {
             // Processes that map one of these files are read again at their next tick.
@@ -206,7 +206,7 @@ impl Worker {
             ProcessEvent::Lost(count) => {
                 self.accounts.events_lost += count;
                 self.has_lost = true;
-                self.doubt_all();
+                self.mark_all_doubtful();
             }
             ProcessEvent::Executed { pid, comm } => self.executed(*pid, comm),
             ProcessEvent::Forked { pid, parent } => {
@@ -262,19 +262,19 @@ impl Worker {
         }
     }
 
-    /// Marks all processes to be read again at their next tick, because a change of some process was missed. Does
-    /// this at most once a second, because a process may map files so fast that events are always lost.
+    /// Marks all processes to be read again at their next tick, because an event of some process was lost. Marks them
+    /// at most once a second, because a process may map files so fast that events are always lost.
     #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
-    fn doubt_all(&mut self) {
-        const EVERY: Duration = Duration::from_secs(1);
-        if self.doubted.0.is_some_and(|last| last.elapsed() < EVERY) {
+    fn mark_all_doubtful(&mut self) {
+        const MIN_INTERVAL: Duration = Duration::from_secs(1);
+        if self.doubted.0.is_some_and(|last| last.elapsed() < MIN_INTERVAL) {
             self.doubted.1 = true;
             return;
         }
         self.doubted = (Some(Instant::now()), false);
         for process in self.processes.values_mut() {
             process.active = false;
-            process.doubtful = true;
+            process.is_doubtful = true;
         }
     }
 
@@ -290,7 +290,7 @@ impl Worker {
             info.container_id.clone_from(&before.info.container_id);
             info.user = before.info.user;
             process.in_kernel = before.in_kernel;
-            process.stale = true;
+            process.is_stale = true;
         }
         self.processes.insert(pid, process);
     }
@@ -298,7 +298,7 @@ impl Worker {
     fn tick(&mut self, record: &Record<'_>) {
         if let User::Copy(stack) = record.user {
             // The copy is not counted, because the frames of this tick follow in the next record.
-            self.copies.hold(record, &stack);
+            self.copies.keep_copy(record, &stack);
             return;
         }
         let is_wanted = match self.settings.scope {
@@ -332,7 +332,7 @@ impl Worker {
                 // The walk in user space may end at the end of the copy, before it reaches the file of this table. Then
                 // no other code would request the table.
                 if record.missing != 0 {
-                    self.files.want_table(FileId(record.missing));
+                    self.files.request_table(FileId(record.missing));
                 }
                 let waiting = Waiting::new(record, &snapshot, process.image.clone(), info);
                 self.pending.push(waiting);
@@ -345,12 +345,12 @@ impl Worker {
     /// lost.
     fn follow_descendant(&mut self, pid: u32) -> bool {
         /// Maximum number of generations searched above the process.
-        const DEEPEST: usize = 16;
+        const MAX_GENERATIONS: usize = 16;
         if self.kernel.is_ignored(pid) || pid == std::process::id() {
             return false;
         }
         let mut at = pid;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_GENERATIONS {
             match proc::parent(at) {
                 Some(parent) if self.followed.contains(&parent) => {
                     self.followed.insert(pid);
@@ -384,16 +384,16 @@ impl Worker {
         }
         if !process.active {
             process.active = true;
-            process.stale = true;
+            process.is_stale = true;
             process.identify();
             // This applies to forks of unknown processes, and to processes whose events were lost.
-            if process.doubtful || process.image.read().is_empty() {
+            if process.is_doubtful || process.image.read().is_empty() {
                 self.accounts.mappings_lost += process.read(&mut self.files);
             }
         }
     }
 
-    fn walk_pending(&mut self, pass: Pass) {
+    fn walk_pending(&mut self, pass: WalkPass) {
         // At the start, most stacks wait and the window contains few stacks.
         for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
             let waiting = &walked.waiting;
@@ -408,15 +408,15 @@ impl Worker {
 
     /// Walks all copied stacks, after waiting for the tables that they need.
     fn walk_last(&mut self) {
-        const LONGEST: Duration = Duration::from_secs(10);
-        const STEP: Duration = Duration::from_millis(50);
-        let until = Instant::now() + LONGEST;
-        self.walk_pending(Pass::Try);
+        const MAX_WAIT: Duration = Duration::from_secs(10);
+        const POLL_INTERVAL: Duration = Duration::from_millis(50);
+        let until = Instant::now() + MAX_WAIT;
+        self.walk_pending(WalkPass::Try);
         while !self.pending.is_empty() && Instant::now() < until {
-            self.files.wait(STEP);
-            self.walk_pending(Pass::Try);
+            self.files.wait(POLL_INTERVAL);
+            self.walk_pending(WalkPass::Try);
         }
-        self.walk_pending(Pass::Force);
+        self.walk_pending(WalkPass::Force);
     }
 
     /// Adds the frames to the window.
@@ -468,7 +468,7 @@ impl Worker {
 
 /// Marks processes that do not exist any more as ended. Their ids may not be reused for a long time.
 #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
-fn end_absent(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) {
+fn mark_ended(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) {
     for (pid, process) in processes {
         if process.exited == 0 && !pids.contains(pid) {
             process.exited = 1;
@@ -485,7 +485,7 @@ mod tests {
         let mut worker = Worker::new(
             Settings::default(),
             None,
-            Cost::default(),
+            CostAccount::default(),
             Opener::default(),
             Arc::default(),
         )
@@ -517,7 +517,7 @@ mod tests {
     fn processes_whose_end_was_not_heard_of_are_not_kept() {
         let own = std::process::id();
         let mut processes = HashMap::from([own, u32::MAX].map(|pid| (pid, Process::new(pid, 1))));
-        end_absent(&mut processes, &proc::pids().unwrap().into_iter().collect());
+        mark_ended(&mut processes, &proc::pids().unwrap().into_iter().collect());
         assert_eq!([own, u32::MAX].map(|pid| processes[&pid].exited), [0, 1]);
     }
 }

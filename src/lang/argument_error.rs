@@ -23,7 +23,7 @@ impl ArgumentError {
     }
 
     /// Returns the same error with a path relative to the enclosing body.
-    pub(super) fn within(mut self, outer: &str) -> Self {
+    pub(super) fn in_body(mut self, outer: &str) -> Self {
         let separator = if self.path.is_empty() || self.path.starts_with('[') {
             ""
         } else {
@@ -46,8 +46,8 @@ impl From<ArgumentError> for ArgumentErrors {
 
 impl ArgumentErrors {
     /// Returns the same errors with paths relative to the enclosing body.
-    pub(super) fn within(mut self, outer: &str) -> Self {
-        self.0 = self.0.into_iter().map(|error| error.within(outer)).collect();
+    pub(super) fn in_body(mut self, outer: &str) -> Self {
+        self.0 = self.0.into_iter().map(|error| error.in_body(outer)).collect();
         self
     }
 }

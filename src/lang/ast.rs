@@ -12,11 +12,11 @@ use crate::token::TokenKind;
 /// A parsed file; incomplete when it has syntax errors.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// The text that it was parsed from.
+    /// The text that the file was parsed from.
     pub source: Source,
-    /// Its statements, in the order written.
+    /// The statements of the file, in the order written.
     pub body: Vec<Statement>,
-    /// Its comments, in groups; an empty line or another token ends a group.
+    /// The comments in the file, in groups; an empty line or another token ends a group.
     pub comments: Vec<Vec<Span>>,
 }
 
@@ -43,11 +43,11 @@ pub struct Attribute {
 pub struct Block {
     /// The whole name, with its dots.
     pub name: Identifier,
-    /// Its label without quotes; `None` if the label is missing or empty.
+    /// The label without quotes; `None` if the label is missing or empty.
     pub label: Option<Identifier>,
     /// Byte offset of the opening `{`.
     pub open: usize,
-    /// Its statements, in the order written.
+    /// The statements of the block, in the order written.
     pub body: Vec<Statement>,
     /// Byte offset of the closing `}`.
     pub close: usize,
@@ -58,14 +58,14 @@ pub struct Block {
 pub struct Identifier {
     /// The name, without quotes.
     pub name: Arc<str>,
-    /// Its position in the text, including quotes.
+    /// The position of the name in the text, including quotes.
     pub span: Span,
 }
 
 /// An expression and its position in the text.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// Its kind, with its operands.
+    /// The kind of the expression, with the operands.
     pub kind: ExpressionKind,
     /// The range of bytes that it covers.
     pub span: Span,
@@ -142,7 +142,7 @@ pub struct Field {
     /// Key without quotes; escapes in it are not processed.
     pub name: Identifier,
     /// True when the key was written in quotes.
-    pub quoted: bool,
+    pub is_quoted: bool,
     /// The expression right of the `=`.
     pub value: Expression,
 }
@@ -186,7 +186,7 @@ impl Block {
     }
 }
 
-/// Trees are equal if they have the same meaning: positions and comments do not count.
+/// Trees are equal if they have the same content. Positions and comments are ignored.
 impl PartialEq for File {
     fn eq(&self, other: &Self) -> bool {
         self.body == other.body

@@ -143,8 +143,8 @@ pub fn text(value: &Value) -> Option<Arc<str>> {
 }
 
 /// Creates an error about the attribute as a whole.
-pub fn wrong(message: impl Into<String>) -> ArgumentError {
-    ArgumentError::new("", message)
+pub fn wrong(problem: impl fmt::Display) -> ArgumentError {
+    ArgumentError::new("", problem.to_string())
 }
 
 impl FromValue for bool {

@@ -88,7 +88,7 @@ impl<T: FromBody> FromBlocks for T {
 
     fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors> {
         let block = blocks.first().ok_or_else(ArgumentErrors::default)?;
-        T::from_block(block).map_err(|errors| errors.within(name))
+        T::from_block(block).map_err(|errors| errors.in_body(name))
     }
 }
 
@@ -98,7 +98,7 @@ impl<T: FromBody> FromBlocks for Option<T> {
 
     fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors> {
         let first = blocks.first().map(|block| T::from_block(block)).transpose();
-        first.map_err(|errors| errors.within(name))
+        first.map_err(|errors| errors.in_body(name))
     }
 }
 
@@ -113,7 +113,7 @@ impl<T: FromBody> FromBlocks for Vec<T> {
         for (index, block) in blocks.iter().enumerate() {
             match T::from_block(block) {
                 Ok(read) => all.push(read),
-                Err(errors) => wrong.0.extend(errors.within(&format!("{name}[{index}]")).0),
+                Err(errors) => wrong.0.extend(errors.in_body(&format!("{name}[{index}]")).0),
             }
         }
         if all.len() == blocks.len() { Ok(all) } else { Err(wrong) }
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
     /// Converts the attribute `name`; `None` if it is invalid or not known yet.
     pub fn attribute<T: FromValue>(&mut self, name: &str) -> Option<T> {
         let value = self.body.attributes.get(name)?;
-        let read = T::from_value(name, value).map_err(|error| error.within(name).into());
+        let read = T::from_value(name, value).map_err(|error| error.in_body(name).into());
         self.keep(read)
     }
 

@@ -29,7 +29,7 @@ codes! {
     ILLEGAL_CHARACTER "E0001" "a character that cannot start a token";
     UNTERMINATED_STRING "E0002" "a string without its closing quote";
     BAD_ESCAPE "E0003" "an escape sequence that does not exist or is incomplete";
-    UNTERMINATED_COMMENT "E0004" "a block comment without its end";
+    UNTERMINATED_COMMENT "E0004" "a block comment without the closing `*/`";
     BAD_NUMBER "E0005" "an exponent without digits";
     NOT_UTF8 "E0006" "bytes that are not UTF-8";
     EXPECTED_EXPRESSION "E0101" "a value was expected";
@@ -42,7 +42,7 @@ codes! {
     TOO_DEEP "E0108" "expressions or blocks nested too deeply";
     BAD_HCL "E0109" "text of an .hcl file that is not HCL";
     HCL_WITHOUT_EQUAL "E0110" "HCL without an equivalent in Alloy, or the other way round";
-    UNKNOWN_IDENTIFIER "E0201" "a name that neither a component nor the standard library has";
+    UNKNOWN_IDENTIFIER "E0201" "a name that is neither a component nor in the standard library";
     WRONG_OPERAND "E0202" "an operator applied to values of the wrong type";
     UNKNOWN_FIELD "E0203" "a field that the value does not have";
     BAD_INDEX "E0204" "an index out of range or of the wrong type";
@@ -67,7 +67,7 @@ codes! {
     UNKNOWN_REFERENCE "E0404" "a reference to something that does not exist";
     CYCLE "E0405" "components that refer to each other in a cycle";
     SELF_REFERENCE "E0406" "a component that refers to itself";
-    STABILITY "E0407" "a component below the minimum stability level";
+    STABILITY "E0407" "a component, block or function below the minimum stability level";
     TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of all blocks";
     UNSUPPORTED_BLOCK "E0409" "a configuration block that this program does not support";
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";

@@ -131,7 +131,7 @@ fn mismatch(value: &Value, kind: &Kind) -> ConversionError {
     plain(format!("expected {}, got {}", kind_name(kind), value_name(value)))
 }
 
-fn within(step: Step) -> impl FnOnce(ConversionError) -> ConversionError {
+fn at_step(step: Step) -> impl FnOnce(ConversionError) -> ConversionError {
     move |mut error| {
         error.path.insert(0, step);
         error
@@ -167,7 +167,7 @@ fn list(
     let converted = items
         .iter()
         .enumerate()
-        .map(|(index, item)| convert_item(item).map_err(within(Step::Index(index))))
+        .map(|(index, item)| convert_item(item).map_err(at_step(Step::Index(index))))
         .collect::<Result<Vec<Value>, _>>()?;
     // An unchanged value is returned as the same allocation, so that all holders share it.
     if items
@@ -193,7 +193,7 @@ fn map(
         .map(|(key, item)| {
             convert_item(item)
                 .map(|item| (key.clone(), item))
-                .map_err(within(Step::Key(key.clone())))
+                .map_err(at_step(Step::Key(key.clone())))
         })
         .collect::<Result<Fields, _>>()?;
     if fields

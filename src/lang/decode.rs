@@ -40,7 +40,7 @@ pub struct Evaluate<'a> {
 
 impl Evaluate<'_> {
     /// Evaluates with only the standard library in scope.
-    fn alone() -> Self {
+    fn standard() -> Self {
         Self {
             scope: &NoScope,
             defaults: None,
@@ -93,7 +93,7 @@ impl Defaults {
 
 /// Result of decoding a body.
 pub struct Decoded {
-    /// Its values. An invalid value is null; an attribute whose value is not known yet is absent.
+    /// The values of the body. An invalid value is null; an attribute whose value is not known yet is absent.
     pub arguments: Arguments,
     /// Errors and warnings about the body.
     pub diagnostics: Diagnostics,
@@ -484,7 +484,7 @@ fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str
         out.extend(diagnostics);
         return Value::Null;
     }
-    match Evaluate::alone().resolve(&source, &expression, &attribute.kind) {
+    match Evaluate::standard().resolve(&source, &expression, &attribute.kind) {
         Ok(value) => value.unwrap_or_default(),
         Err(diagnostic) => {
             out.push(diagnostic);
@@ -517,7 +517,10 @@ mod tests {
         ] {
             let source = Source::new("", text);
             let (expression, _) = parse_expression(&source);
-            let parsed = Evaluate::alone().resolve(&source, &expression, &kind).unwrap().unwrap();
+            let parsed = Evaluate::standard()
+                .resolve(&source, &expression, &kind)
+                .unwrap()
+                .unwrap();
             assert_eq!(convert(&literal(text).unwrap(), &kind), Ok(parsed), "{text}");
         }
         for text in ["010", "1.5", "-1", "[1]", "\"a\\n\"", "1 + 1", "\"a\" + \"b\"", ""] {

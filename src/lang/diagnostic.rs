@@ -311,18 +311,18 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .filter_map(|candidate| {
-            let most = (candidate.len().max(name.len()) / 3).max(1);
-            distance(&chars, candidate, most).map(|distance| (distance, candidate))
+            let max = (candidate.len().max(name.len()) / 3).max(1);
+            distance(&chars, candidate, max).map(|distance| (distance, candidate))
         })
         .min()
         .map(|(_, candidate)| candidate)
 }
 
 /// Returns the edit distance in characters; a swap of two neighbours counts once. Returns `None` if the distance is
-/// above `most`, or if a name has more than 200 characters.
-fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
+/// above `max`, or if a name has more than 200 characters.
+fn distance(left: &[char], right: &str, max: usize) -> Option<usize> {
     // The distance is at least the difference in length, which excludes most names at once.
-    if left.len() > 200 || left.len().abs_diff(right.chars().count()) > most {
+    if left.len() > 200 || left.len().abs_diff(right.chars().count()) > max {
         return None;
     }
     let right: Vec<char> = right.chars().collect();
@@ -333,12 +333,12 @@ fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
     let mut cells: Vec<usize> = vec![0; (left.len() + 1) * width];
     let mut least_before = 0;
     for row in 0..=left.len() {
-        let mut least = usize::MAX;
+        let mut min = usize::MAX;
         for column in 0..width {
             let at = row * width + column;
             if row == 0 || column == 0 {
                 cells[at] = row + column;
-                least = least.min(cells[at]);
+                min = min.min(cells[at]);
                 continue;
             }
             let same = left[row - 1] == right[column - 1];
@@ -348,15 +348,15 @@ fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
                 best = best.min(cells[at - 2 * width - 2] + 1);
             }
             cells[at] = best;
-            least = least.min(best);
+            min = min.min(best);
         }
         // The values of later rows cannot be below the minimum of two consecutive rows (a swap looks two rows back).
-        if least.min(least_before) > most {
+        if min.min(least_before) > max {
             return None;
         }
-        least_before = least;
+        least_before = min;
     }
-    cells.last().copied().filter(|distance| *distance <= most)
+    cells.last().copied().filter(|distance| *distance <= max)
 }
 
 fn floor_boundary(text: &str, offset: usize) -> usize {

@@ -327,20 +327,20 @@ fn binary(operator: TokenKind, left: &Value, right: &Value) -> Result<Value, Fai
         TokenKind::NotEqual => return Ok(Value::Bool(!equal(left, right))),
         _ => {}
     }
-    let wanted = match operator {
+    let expected = match operator {
         TokenKind::Or | TokenKind::And => "bool",
         TokenKind::Add => "number, string or secret",
         TokenKind::Less | TokenKind::LessEqual | TokenKind::Greater | TokenKind::GreaterEqual => "number or string",
         _ => "number",
     };
     let fits = |value: &Value| match value {
-        Value::Bool(_) => wanted == "bool",
-        Value::Number(_) => wanted.starts_with("number"),
-        Value::String(_) => wanted.contains("string"),
-        Value::Secret(_) => wanted.contains("secret"),
+        Value::Bool(_) => expected == "bool",
+        Value::Number(_) => expected.starts_with("number"),
+        Value::String(_) => expected.contains("string"),
+        Value::Secret(_) => expected.contains("secret"),
         _ => false,
     };
-    let refusal = |value: &Value| format!("{operator} needs {wanted}, got {}", value_name(value));
+    let refusal = |value: &Value| format!("{operator} needs {expected}, got {}", value_name(value));
     if !fits(left) {
         return Err(Failure::Left(refusal(left)));
     }

@@ -26,24 +26,24 @@ pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
     }
     let (file, diagnostics) = parser::parse(&Source::new(path, text));
     diagnostics.into_result(())?;
-    if let Some(settled) = settle(&file, &file) {
+    if let Some(settled) = print_until_stable(&file, &file) {
         return Ok(settled);
     }
     let (moved, _) = parser::parse(&Source::new(path, comments_above(&file)));
     // If even that fails, keep the author's text.
-    Ok(settle(&moved, &file).unwrap_or_else(|| text.to_owned()))
+    Ok(print_until_stable(&moved, &file).unwrap_or_else(|| text.to_owned()))
 }
 
 /// Prints until the text is stable. `None` if it never becomes stable, has another meaning than `original`, or loses a
 /// comment.
-fn settle(file: &File, original: &File) -> Option<String> {
+fn print_until_stable(file: &File, original: &File) -> Option<String> {
     let mut text = printer::print(file);
     for _ in 0..MAX_PASSES {
-        let (again, diagnostics) = parser::parse(&Source::new("", text.as_str()));
-        if diagnostics.has_errors() || again != *original || comments(&again) != comments(original) {
+        let (reparsed, diagnostics) = parser::parse(&Source::new("", text.as_str()));
+        if diagnostics.has_errors() || reparsed != *original || comments(&reparsed) != comments(original) {
             return None;
         }
-        let next = printer::print(&again);
+        let next = printer::print(&reparsed);
         if next == text {
             return Some(text);
         }

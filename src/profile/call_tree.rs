@@ -23,16 +23,16 @@ pub trait Calls {
     fn root(&self) -> Self::Node;
 
     /// Returns the node of a function called by `caller`.
-    fn call(&mut self, caller: Self::Node, function: &str) -> Result<Self::Node, TooMany>;
+    fn call(&mut self, caller: Self::Node, function: &str) -> Result<Self::Node, LimitExceeded>;
 
     /// Adds `value` to the own value of a node. The root is not a stack, so a value for the root is ignored.
-    fn add(&mut self, node: Self::Node, value: i64) -> Result<(), TooMany>;
+    fn add(&mut self, node: Self::Node, value: i64) -> Result<(), LimitExceeded>;
 }
 
 /// The profile would exceed a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the profile has more than {limit} {what}")]
-pub struct TooMany {
+pub struct LimitExceeded {
     what: &'static str,
     limit: usize,
 }
@@ -52,7 +52,7 @@ pub struct Size {
 
 impl Size {
     /// Limits for every upload. The limits on stacks and frames are the same as for folded text.
-    pub const MOST: Self = Self {
+    pub const MAX: Self = Self {
         calls: 1 << 19,
         text: 16 << 20,
         stacks: 1 << 18,
@@ -81,50 +81,50 @@ impl Size {
 const MAX_NAMES: usize = 1 << 16;
 
 /// Maximum number of bytes of texts that are looked up as frames. An upload may refer to one long text in many places.
-const MAX_LOOKED_UP: usize = 1 << 31;
+const MAX_LOOKUP_BYTES: usize = 1 << 31;
 
 /// A size that grows up to a limit.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct SizeLimit {
     used: Size,
-    most: Size,
+    max: Size,
 }
 
-impl Room {
-    /// Creates a size of zero with the limit `most`.
-    pub fn new(most: Size) -> Self {
+impl SizeLimit {
+    /// Creates a size of zero with the limit `max`.
+    pub fn new(max: Size) -> Self {
         let used = Size::default();
-        Self { used, most }
+        Self { used, max }
     }
 
-    fn call(&mut self) -> Result<(), TooMany> {
+    fn call(&mut self) -> Result<(), LimitExceeded> {
         self.used.calls += 1;
-        check(self.used.calls, self.most.calls, "calls")
+        check(self.used.calls, self.max.calls, "calls")
     }
 
-    fn text(&mut self, bytes: usize) -> Result<(), TooMany> {
+    fn text(&mut self, bytes: usize) -> Result<(), LimitExceeded> {
         self.used.text = self.used.text.saturating_add(bytes);
-        check(self.used.text, self.most.text, "bytes of names")
+        check(self.used.text, self.max.text, "bytes of names")
     }
 
-    fn stacks(&mut self, stacks: usize, frames: usize) -> Result<(), TooMany> {
+    fn stacks(&mut self, stacks: usize, frames: usize) -> Result<(), LimitExceeded> {
         self.used.stacks = self.used.stacks.saturating_add(stacks);
-        check(self.used.stacks, self.most.stacks, "stacks")?;
+        check(self.used.stacks, self.max.stacks, "stacks")?;
         self.used.frames = self.used.frames.saturating_add(frames);
-        check(self.used.frames, self.most.frames, "frames in its stacks")
+        check(self.used.frames, self.max.frames, "frames in its stacks")
     }
 }
 
-fn check(found: usize, limit: usize, what: &'static str) -> Result<(), TooMany> {
+fn check(found: usize, limit: usize, what: &'static str) -> Result<(), LimitExceeded> {
     if found > limit {
-        return Err(TooMany { what, limit });
+        return Err(LimitExceeded { what, limit });
     }
     Ok(())
 }
 
 /// Computes an upper bound for the size of the tree that the received calls would form. It does not store the calls: a
 /// node is only the number of frames of its stack.
-pub struct Counter(Room);
+pub struct Counter(SizeLimit);
 
 impl Default for Counter {
     fn default() -> Self {
@@ -133,9 +133,9 @@ impl Default for Counter {
 }
 
 impl Counter {
-    /// Creates a counter that stops at [`Size::MOST`].
+    /// Creates a counter that stops at [`Size::MAX`].
     pub fn new() -> Self {
-        Self(Room::new(Size::MOST))
+        Self(SizeLimit::new(Size::MAX))
     }
 
     /// Returns the counted numbers.
@@ -151,13 +151,13 @@ impl Calls for Counter {
         0
     }
 
-    fn call(&mut self, caller: usize, function: &str) -> Result<usize, TooMany> {
+    fn call(&mut self, caller: usize, function: &str) -> Result<usize, LimitExceeded> {
         self.0.call()?;
         self.0.text(function.len())?;
         Ok(caller + 1)
     }
 
-    fn add(&mut self, node: usize, _value: i64) -> Result<(), TooMany> {
+    fn add(&mut self, node: usize, _value: i64) -> Result<(), LimitExceeded> {
         self.0.stacks(usize::from(node > 0), node)
     }
 }
@@ -172,7 +172,7 @@ pub struct FrameId(u32);
 
 /// Calls with their values.
 pub struct CallTree {
-    room: Room,
+    room: SizeLimit,
     /// Number of bytes of texts that were looked up as frames.
     looked_up: usize,
     /// Texts of all frames, one after the other.
@@ -205,7 +205,7 @@ const ROOT: NodeId = NodeId(0);
 
 impl CallTree {
     /// Creates a tree without calls. The tree may grow until `room` is used up.
-    pub fn new(room: Room) -> Self {
+    pub fn new(room: SizeLimit) -> Self {
         let root = Node {
             caller: ROOT,
             frame: FrameId(u32::MAX),
@@ -225,35 +225,39 @@ impl CallTree {
     }
 
     /// Returns the frame of a function. The file may be empty and the line 0.
-    pub fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, TooMany> {
+    pub fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, LimitExceeded> {
         self.frame_in(name, file, line, "")
     }
 
     /// Returns the frame of a function in a binary. Each text may be empty.
-    pub fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, TooMany> {
+    pub fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, LimitExceeded> {
         let length = name.len() + file.len() + binary.len();
         self.looked_up = self.looked_up.saturating_add(length);
-        check(self.looked_up, MAX_LOOKED_UP, "bytes of names, counting each repetition")?;
+        check(
+            self.looked_up,
+            MAX_LOOKUP_BYTES,
+            "bytes of names, counting each repetition",
+        )?;
         let (text, frames, hasher) = (&self.text, &self.frames, &self.hasher);
         let parts = |index: u32| {
             let frame = frames.get(index as usize);
             let texts = |frame: &Frame| [&frame.name, &frame.file, &frame.binary].map(|range| part(text, range));
             frame.map(|frame| (texts(frame), frame.line))
         };
-        let wanted = ([name, file, binary], line);
-        let found = self.known.entry(
-            hasher.hash_one(Some(wanted)),
-            |index| parts(*index) == Some(wanted),
+        let key = ([name, file, binary], line);
+        let entry = self.known.entry(
+            hasher.hash_one(Some(key)),
+            |index| parts(*index) == Some(key),
             |index| hasher.hash_one(parts(*index)),
         );
-        let place = match found {
+        let vacant = match entry {
             Entry::Occupied(known) => return Ok(FrameId(*known.get())),
-            Entry::Vacant(place) => place,
+            Entry::Vacant(vacant) => vacant,
         };
         self.room.text(length)?;
         check(frames.len() + 1, MAX_NAMES, "names")?;
         let index = frames.len() as u32;
-        place.insert(index);
+        vacant.insert(index);
         let [name, file, binary] = [name, file, binary].map(|part| {
             let start = self.text.len() as u32;
             self.text.push_str(part);
@@ -269,7 +273,7 @@ impl CallTree {
     }
 
     /// Returns the node of a call of `frame` by `caller`.
-    pub fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, TooMany> {
+    pub fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, LimitExceeded> {
         if let Some(known) = self.callees.get(&(caller, frame)) {
             return Ok(*known);
         }
@@ -288,7 +292,11 @@ impl CallTree {
 
     /// Returns the samples as columns of a profile, with each value multiplied by `scale`. The other fields of the
     /// profile come from `about`. The columns are `None` if there is no sample. Also returns the remaining room.
-    pub fn into_columns(mut self, about: Profile<'static>, scale: i64) -> Result<(Option<Columns>, Room), TooMany> {
+    pub fn into_columns(
+        mut self,
+        about: Profile<'static>,
+        scale: i64,
+    ) -> Result<(Option<Columns>, SizeLimit), LimitExceeded> {
         let samples = self.nodes.iter().filter(|node| node.value != 0);
         let (stacks, frames) = samples.fold((0, 0usize), |(stacks, frames), node| {
             (stacks + 1, frames.saturating_add(node.depth as usize))
@@ -320,12 +328,12 @@ impl Calls for CallTree {
         ROOT
     }
 
-    fn call(&mut self, caller: NodeId, function: &str) -> Result<NodeId, TooMany> {
+    fn call(&mut self, caller: NodeId, function: &str) -> Result<NodeId, LimitExceeded> {
         let frame = self.frame(function, "", 0)?;
         self.call_frame(caller, frame)
     }
 
-    fn add(&mut self, node: NodeId, value: i64) -> Result<(), TooMany> {
+    fn add(&mut self, node: NodeId, value: i64) -> Result<(), LimitExceeded> {
         if let Some(node) = self.nodes.get_mut(node.0 as usize)
             && node.depth > 0
         {
@@ -394,7 +402,7 @@ mod tests {
 
     #[test]
     fn equal_stacks_are_one_sample_and_what_has_no_value_is_none() {
-        let mut tree = CallTree::new(Room::new(Size::MOST));
+        let mut tree = CallTree::new(SizeLimit::new(Size::MAX));
         let main = tree.call(tree.root(), "main").unwrap();
         for (name, value) in [("work", 2), ("idle", 0), ("work", 3), ("rest", i64::MAX)] {
             let node = tree.call(main, name).unwrap();
@@ -435,8 +443,8 @@ mod tests {
             stacks: 1,
             frames: 2,
         };
-        let fill = |most: Size, leaf: &str, values: [i64; 2]| {
-            let mut tree = CallTree::new(Room::new(most));
+        let fill = |max: Size, leaf: &str, values: [i64; 2]| {
+            let mut tree = CallTree::new(SizeLimit::new(max));
             let main = tree.call(tree.root(), "main")?;
             let leaf = tree.call(main, leaf)?;
             tree.add(main, values[0])?;
@@ -445,27 +453,30 @@ mod tests {
         };
         assert_eq!(fill(one, "ab", [0, 1]), Ok(true));
         assert_eq!(fill(one, "ab", [0, 0]), Ok(false));
-        for (most, leaf, values, what) in [
+        for (max, leaf, values, what) in [
             (Size { calls: 1, ..one }, "ab", [0, 1], "calls"),
             (one, "abc", [0, 1], "bytes of names"),
             (one, "ab", [1, 1], "stacks"),
             (Size { frames: 1, ..one }, "ab", [0, 1], "frames in its stacks"),
         ] {
-            assert_eq!(fill(most, leaf, values).unwrap_err().what, what);
+            assert_eq!(fill(max, leaf, values).unwrap_err().what, what);
         }
         assert_eq!(
             fill(Size { calls: 1, ..one }, "ab", [0, 1]).unwrap_err().to_string(),
             "the profile has more than 1 calls"
         );
-        let mut tree = CallTree::new(Room::new(Size::MOST));
+        let mut tree = CallTree::new(SizeLimit::new(Size::MAX));
         for name in 0..MAX_NAMES {
             tree.frame(&format!("{name:x}"), "", 0).unwrap();
         }
         assert_eq!(tree.frame("another", "", 0).unwrap_err().what, "names");
         assert!(tree.frame("ff", "", 0).is_ok());
-        tree.looked_up = MAX_LOOKED_UP - 3;
+        tree.looked_up = MAX_LOOKUP_BYTES - 3;
         assert!(tree.frame("ff", "", 0).is_ok());
-        assert_eq!(tree.frame("ff", "", 0).unwrap_err().what, "bytes of names, counting each repetition");
+        assert_eq!(
+            tree.frame("ff", "", 0).unwrap_err().what,
+            "bytes of names, counting each repetition"
+        );
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, Com
     Ok(Some(builder.finish()))
 }
 
-/// Converts the values of one sample type of a profile to another unit.
+/// Converts the values of the sample type with the index `value` to another unit.
 pub fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) -> Result<Profile<'a>, CombineError> {
     let mut converted = profile.clone();
     let width = profile.sample_types.len();
@@ -135,8 +135,8 @@ fn find<'a>(profile: &Profile<'a>, name: &str) -> Option<(usize, ValueType<'a>)>
     types.find(|(_, kind)| kind.kind == name)
 }
 
-/// Returns the event that triggered the samples of all profiles, in the finest unit. Skips profiles without a period
-/// type.
+/// Returns the period type that all profiles have, in the finest unit. Skips profiles without a period type, and
+/// ignores an `s` at the end of the names.
 fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineError> {
     let mut common = ValueType::default();
     for profile in profiles {

@@ -152,7 +152,7 @@ impl Labels {
 }
 
 /// Maximum length of the text of [`Labels::short`] in bytes.
-const SHORT_BYTES: usize = 160;
+const MAX_SHORT_BYTES: usize = 160;
 
 impl Labels {
     /// Returns the shortened text form for an error message. One message is written per refused profile.
@@ -160,7 +160,7 @@ impl Labels {
         struct Cut(String);
         impl fmt::Write for Cut {
             fn write_str(&mut self, text: &str) -> fmt::Result {
-                let room = SHORT_BYTES - self.0.len();
+                let room = MAX_SHORT_BYTES - self.0.len();
                 let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
                 self.0.push_str(&text[..end.unwrap_or(0)]);
                 if room < text.len() { Err(fmt::Error) } else { Ok(()) }
@@ -232,7 +232,11 @@ mod tests {
         let short = Labels::from_pairs([("a", "2"), ("b", "3")]);
         assert_eq!(short.short(), short.to_string());
         let long = Labels::from_pairs([("a", "\u{e4}".repeat(10_000))]).short();
-        assert!(long.len() <= SHORT_BYTES + 3 && long.ends_with("..."), "{}", long.len());
+        assert!(
+            long.len() <= MAX_SHORT_BYTES + 3 && long.ends_with("..."),
+            "{}",
+            long.len()
+        );
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub enum MatchOp {
 #[derive(Debug, Clone)]
 pub struct Matcher {
     name: String,
-    op: MatchOp,
+    operator: MatchOp,
     value: String,
     regex: Option<Expression>,
 }
@@ -46,7 +46,7 @@ pub struct Matcher {
 pub struct SelectorError {
     /// Offset in the text, in bytes.
     pub position: usize,
-    /// The expected text and the found text, in lower case.
+    /// Description of the problem, in lower case.
     pub message: String,
 }
 
@@ -126,7 +126,7 @@ impl Matcher {
         };
         Ok(Self {
             name: name.into(),
-            op,
+            operator: op,
             value,
             regex,
         })
@@ -145,7 +145,7 @@ impl Matcher {
     /// Returns true if a label with this value matches. An empty value means that there is no such label.
     pub fn matches_value(&self, value: &str) -> bool {
         let regex = |value| self.regex.as_ref().is_some_and(|regex| regex.is_match(value));
-        match self.op {
+        match self.operator {
             MatchOp::Equal => self.value == value,
             MatchOp::NotEqual => self.value != value,
             MatchOp::Regex => regex(value),
@@ -161,7 +161,7 @@ impl Matcher {
 
 impl PartialEq for Matcher {
     fn eq(&self, other: &Self) -> bool {
-        (&self.name, self.op, &self.value) == (&other.name, other.op, &other.value)
+        (&self.name, self.operator, &self.value) == (&other.name, other.operator, &other.value)
     }
 }
 
@@ -194,7 +194,7 @@ impl fmt::Display for Matcher {
         } else {
             quote(&self.name, out)?;
         }
-        out.write_str(self.op.as_str())?;
+        out.write_str(self.operator.as_str())?;
         quote(&self.value, out)
     }
 }

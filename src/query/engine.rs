@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 
-use crate::query::common::answer::{Deadline, SqlResult};
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::{Deadline, SqlResult};
 use crate::query::common::types::{
     Detail, HeatmapLine, HeatmapQuery, KeptProfile, ProfilesQuery, QueryLimits, SeriesPoints, SeriesQuery, StackQuery,
     TimeRange,
@@ -19,14 +19,14 @@ use crate::query::holdings::impact;
 use crate::query::holdings::impact::Impact;
 use crate::query::holdings::stored::{Holdings, holdings};
 use crate::query::pprof::export;
-use crate::query::resources::cache::LOOK_INTERVAL;
+use crate::query::resources::cache::FORGET_INTERVAL;
 use crate::query::series::selection::Charged;
-use crate::query::series::{kept, selection};
+use crate::query::series::{selection, stored_profiles};
 use crate::query::sql::session::{Sessions, SqlSession};
 use crate::query::sql::statement;
 use crate::query::sql::statement::Template;
 use crate::query::stacks::flame;
-use crate::query::stacks::flame::Merged;
+use crate::query::stacks::flame::MergedStacks;
 use crate::query::timeline::{heatmap, lines};
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tables::stats::Bounds;
@@ -81,8 +81,10 @@ impl QueryEngine {
     /// (regular expressions, for example), so that it is limited too.
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let limits = self.limits();
-        let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;
-        let Ok(Ok(_place)) = place else {
+        let permit = Deadline::after(limits.timeout)
+            .enforce(self.shared.places.acquire())
+            .await;
+        let Ok(Ok(_place)) = permit else {
             return Err(QueryError::Busy(format!(
                 "{} queries are already running, and none ended in time: retry later, or raise \
                  sql.max_concurrent_queries in the server's configuration",
@@ -90,7 +92,7 @@ impl QueryEngine {
             ))
             .into());
         };
-        Deadline::after(limits.timeout).hold(work).await?
+        Deadline::after(limits.timeout).enforce(work).await?
     }
 
     /// Returns the limits of this engine.
@@ -101,7 +103,7 @@ impl QueryEngine {
     /// Drops decoded rows that were not used for some minutes. Checks once a minute until the future is dropped.
     pub(crate) async fn forget_unused(&self) {
         loop {
-            tokio::time::sleep(LOOK_INTERVAL).await;
+            tokio::time::sleep(FORGET_INTERVAL).await;
             self.shared.contexts.forget_unused();
         }
     }
@@ -111,7 +113,7 @@ impl QueryEngine {
         self.shared.contexts.forget_all();
     }
 
-    /// Returns the memory of those parts of the engine that have a limit.
+    /// Returns the memory in use and its limit, in bytes, for each part of the engine that has a limit.
     pub(crate) fn memory(&self) -> [MemoryPart; 2] {
         self.shared.contexts.memory()
     }
@@ -152,7 +154,7 @@ impl QueryEngine {
         // Without matchers, the combinations of type and series are not needed. Each type adds the same synthetic
         // labels to every series, and a type without a period adds fewer of them. It is therefore enough to add the
         // labels of each type to one series.
-        let (own, types) = self.occurring(tenants, range).await?;
+        let (own, types) = self.occurring_series(tenants, range).await?;
         let first = own.first().cloned();
         let with = |of_type| Some(selection::Synthetic::of(of_type).with(first.as_ref()?));
         let more = types.iter().filter_map(with).collect();
@@ -171,7 +173,7 @@ impl QueryEngine {
             return Err(QueryError::invalid("name is required"));
         }
         let sets = if matchers.iter().all(Vec::is_empty) && !name.starts_with("__") {
-            self.occurring(tenants, range).await?.0
+            self.occurring_series(tenants, range).await?.0
         } else {
             self.label_sets(tenants, matchers, range).await?
         };
@@ -188,7 +190,8 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Charged<Labels>, QueryError> {
         let sets = self.label_sets(tenants, matchers, range).await?;
-        self.limited(selection::narrowed(sets, label_names.to_vec())).await
+        self.limited(selection::distinct_label_sets(sets, label_names.to_vec()))
+            .await
     }
 
     /// Returns the totals of profiles as series of points over time.
@@ -205,7 +208,7 @@ impl QueryEngine {
 
     /// Returns the tree of all stacks of a query.
     pub async fn merge_stacktraces(&self, tenants: &Tenants, query: StackQuery) -> Result<Tree, QueryError> {
-        let merged = self.merged(tenants, query)?;
+        let merged = self.merge_stacks(tenants, query)?;
         let tree = async { Ok(flame::tree(merged.await?).await?.tree) };
         self.limited(tree).await
     }
@@ -218,7 +221,7 @@ impl QueryEngine {
         max_nodes: usize,
         detail: Detail,
     ) -> Result<FlameGraph, QueryError> {
-        let merged = self.merged(tenants, query)?;
+        let merged = self.merge_stacks(tenants, query)?;
         let graph = async { flame::graph(merged.await?, max_nodes, detail).await };
         self.limited(graph).await
     }
@@ -248,7 +251,7 @@ impl QueryEngine {
         query: StackQuery,
         max_functions: usize,
     ) -> Result<CallGraph, QueryError> {
-        let merged = self.merged(tenants, query)?;
+        let merged = self.merge_stacks(tenants, query)?;
         let graph = async { flame::call_graph(merged.await?, max_functions).await };
         self.limited(graph).await
     }
@@ -275,11 +278,11 @@ impl QueryEngine {
         if query.ids.is_empty() {
             query.range.check(self.limits().max_query_length)?;
         }
-        self.limited(kept::find(self.context(tenants), query)).await
+        self.limited(stored_profiles::find(self.context(tenants), query)).await
     }
 
-    /// Returns the times of the first and the last profile of the tenants in microseconds; `None` if there are no
-    /// profiles.
+    /// Returns the times of the first and the last profile of the tenants in microseconds since 1970; `None` if there
+    /// are no profiles.
     pub(crate) async fn profile_times(&self, tenants: &Tenants) -> Result<Option<Bounds<i64>>, QueryError> {
         self.limited(impact::profile_times(self.context(tenants))).await
     }
@@ -317,13 +320,14 @@ impl QueryEngine {
         self.shared.contexts.of(tenants, Purpose::Answer)
     }
 
-    async fn occurring(
+    async fn occurring_series(
         &self,
         tenants: &Tenants,
         range: TimeRange,
     ) -> Result<(Charged<Labels>, Vec<ProfileType>), QueryError> {
         range.check(self.limits().max_query_length)?;
-        self.limited(selection::occurring(self.context(tenants), range)).await
+        self.limited(selection::occurring_series(self.context(tenants), range))
+            .await
     }
 
     async fn label_sets(
@@ -338,16 +342,16 @@ impl QueryEngine {
         self.limited(sets).await
     }
 
-    fn merged(
+    fn merge_stacks(
         &self,
         tenants: &Tenants,
         query: StackQuery,
-    ) -> Result<BoxFuture<'static, Result<Merged, QueryError>>, QueryError> {
+    ) -> Result<BoxFuture<'static, Result<MergedStacks, QueryError>>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         Ok(flame::merge(self.context(tenants), query))
     }
 
     async fn limited<T>(&self, work: impl Future<Output = Result<T, QueryError>>) -> Result<T, QueryError> {
-        Deadline::after(self.limits().timeout).hold(work).await?
+        Deadline::after(self.limits().timeout).enforce(work).await?
     }
 }

@@ -19,17 +19,18 @@ mod stacks;
 mod tables;
 mod timeline;
 
-pub use common::answer::until;
-pub(crate) use common::answer::{Deadline, SqlResult};
 pub use common::error::QueryError;
+pub use common::sql_result::run_until;
+pub(crate) use common::sql_result::{Deadline, SqlResult};
 pub use common::types::{
-    Aggregation, Detail, ExemplarKind, GoPgo, HeatmapOf, HeatmapQuery, QueryLimits, SeriesQuery, StackQuery, TimeRange,
+    Aggregation, Detail, ExemplarKind, GoPgo, HeatmapQuery, HeatmapSource, QueryLimits, SeriesQuery, StackQuery,
+    TimeRange,
 };
 pub(crate) use common::types::{
     Exemplar, HeatmapLine, HeatmapSlot, KeptProfile, ProfilesQuery, SeriesPoints, TypeNames,
 };
 pub use engine::QueryEngine;
-pub(crate) use holdings::impact::{Impact, Reading};
+pub(crate) use holdings::impact::{Impact, ReadEstimate};
 pub(crate) use holdings::stored::Holding;
 pub use series::selection::Charged;
 pub(crate) use sql::session::{Prepared, SqlSession, SqlValue};

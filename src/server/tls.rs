@@ -9,13 +9,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
-use alluvium_base::renewed::Renewed;
+use alluvium_base::pem::{self, Pem, PemError};
+use alluvium_base::reloaded_files::ReloadedFiles;
 
 /// Paths of the PEM files for the TLS of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,12 +58,12 @@ impl Protocols {
 pub struct PortTls {
     files: TlsFiles,
     protocols: Protocols,
-    renewed: Renewed<Current>,
+    renewed: ReloadedFiles<CurrentTls>,
 }
 
 /// The TLS settings for the next connection.
 #[derive(Clone)]
-pub struct Current {
+pub struct CurrentTls {
     pub acceptor: TlsAcceptor,
     /// Content of the certificate file. The channel binding of SCRAM uses it.
     pub certificate: Arc<[u8]>,
@@ -74,7 +73,7 @@ impl PortTls {
     pub fn read(files: TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
         let all = [Some(&files.certificate), Some(&files.key), files.client_ca.as_ref()];
         let all = all.into_iter().flatten().cloned().collect();
-        let renewed = Renewed::read(all, || Current::read(&files, protocols))?;
+        let renewed = ReloadedFiles::read(all, || CurrentTls::read(&files, protocols))?;
         Ok(Self {
             files,
             protocols,
@@ -83,10 +82,11 @@ impl PortTls {
     }
 
     /// Returns the TLS settings for the next connection. If a file has changed, this function reads all of them again.
-    pub fn current(&self) -> Current {
+    pub fn current(&self) -> CurrentTls {
         let path = self.files.certificate.display();
         self.renewed.current(|| {
-            Current::read(&self.files, self.protocols).inspect(|_| tracing::info!(%path, "the certificate has changed"))
+            CurrentTls::read(&self.files, self.protocols)
+                .inspect(|_| tracing::info!(%path, "the certificate has changed"))
         })
     }
 }
@@ -99,30 +99,31 @@ impl std::fmt::Debug for PortTls {
     }
 }
 
-impl Current {
+impl CurrentTls {
     fn read(files: &TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
-        let (certificate, chain) = certificates(&files.certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, error))?;
+        let certificate = read(&files.certificate, Pem::read)?;
+        let chain = pem::certificates(&certificate).map_err(|error| tls_error(&files.certificate, error))?;
+        let key = read(&files.key, Pem::key)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .map_err(|error| wrong(&files.certificate, error))?;
+            .map_err(|error| tls_error(&files.certificate, error))?;
         let builder = match &files.client_ca {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let mut roots = RootCertStore::empty();
-                for authority in certificates(path)?.1 {
-                    roots.add(authority).map_err(|error| wrong(path, error))?;
+                for authority in read(path, Pem::certificates)? {
+                    roots.add(authority).map_err(|error| tls_error(path, error))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                     .allow_unauthenticated()
                     .build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| wrong(path, error))?)
+                builder.with_client_cert_verifier(verifier.map_err(|error| tls_error(path, error))?)
             }
         };
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| wrong(&files.key, error))?;
+            .map_err(|error| tls_error(&files.key, error))?;
         config.alpn_protocols = protocols.names();
         Ok(Self {
             acceptor: TlsAcceptor::from(Arc::new(config)),
@@ -131,18 +132,16 @@ impl Current {
     }
 }
 
-/// Returns the bytes of a PEM file, and its certificates.
-fn certificates(path: &Path) -> Result<(Vec<u8>, Vec<CertificateDer<'static>>), TlsError> {
-    let bytes = std::fs::read(path).map_err(|error| wrong(path, error))?;
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
-    let chain = chain.map_err(|error| wrong(path, error))?;
-    if chain.is_empty() {
-        return Err(wrong(path, "the file contains no certificate"));
-    }
-    Ok((bytes, chain))
+/// Reads the content of a PEM file.
+fn read<T>(path: &Path, content: impl FnOnce(&Pem) -> Result<T, PemError>) -> Result<T, TlsError> {
+    content(&Pem::File(path.to_owned())).map_err(|error| match error {
+        // The error of the port names the path.
+        PemError::Read { source, .. } => tls_error(path, source),
+        error => tls_error(path, error),
+    })
 }
 
-fn wrong(path: &Path, reason: impl std::fmt::Display) -> TlsError {
+fn tls_error(path: &Path, reason: impl std::fmt::Display) -> TlsError {
     TlsError {
         path: path.display().to_string(),
         reason: reason.to_string(),

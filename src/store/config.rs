@@ -17,16 +17,16 @@ use crate::store::tables::delta::CHECKPOINT_INTERVAL;
 pub struct StoreConfig {
     /// The data folder. The store creates it if it does not exist.
     pub dir: PathBuf,
-    /// A head is flushed when its memory reaches this size. Defaults to 32 MiB. While the heads hold more than twice
-    /// this size, appends wait for a flush.
+    /// A head is flushed when its memory reaches this size in bytes. Defaults to 32 MiB. While the heads hold more than
+    /// twice this size, appends wait for a flush.
     pub flush_bytes: u64,
     /// A head is flushed when its first profile reaches this age. Defaults to 5 minutes.
     pub flush_age: Duration,
-    /// Maximum memory of all heads together. Defaults to 256 MiB. If flushes fail or are too slow and the heads exceed
-    /// this limit, the store refuses profiles.
+    /// Maximum memory of all heads together in bytes. Defaults to 256 MiB. If flushes fail or are too slow and the
+    /// heads exceed this limit, the store refuses profiles.
     pub head_limit_bytes: u64,
-    /// Maximum memory of all profiles that have arrived but are not in the head yet. Defaults to 128 MiB. Further
-    /// profiles wait.
+    /// Maximum memory in bytes of all profiles that have arrived but are not in the head yet. Defaults to 128 MiB.
+    /// Further profiles wait.
     pub intake_bytes: usize,
     /// Limits on the profiles of each tenant.
     pub limits: TenantLimits,
@@ -34,10 +34,10 @@ pub struct StoreConfig {
     pub tenants: TenantRules,
     /// Whether the acknowledgement of a profile waits for the disk.
     pub sync: SyncMode,
-    /// Time after which an unfinished write or sync of the log means that the disk is dead. Defaults to 15 s. Until the
-    /// write or sync finishes, the store refuses pushes and is unhealthy. If the tables are in the data folder, the
-    /// store is also unhealthy while one step of a flush takes longer than four times this time. When the store closes,
-    /// it waits at most `stuck_after` for its threads to end.
+    /// If a write or sync of the log takes longer than this time, the store considers the disk dead. Defaults to 15 s.
+    /// Until the write or sync finishes, the store refuses pushes and is unhealthy. If the tables are in the data
+    /// folder, the store is also unhealthy while one step of a flush takes longer than four times this time. When the
+    /// store closes, it waits at most `stuck_after` for its threads to end.
     pub stuck_after: Duration,
     /// Maximum time that a push waits until its records are in the log. Defaults to 30 s. After this time, the store
     /// refuses the push, but may still store its records.
@@ -51,7 +51,7 @@ pub struct StoreConfig {
     pub clock: Clock,
     /// The bucket that holds the tables. With `None`, the tables are in the data folder.
     pub bucket: Option<BucketOptions>,
-    /// For tests: makes operations fail.
+    /// Makes operations fail, for tests.
     pub faults: Faults,
 }
 

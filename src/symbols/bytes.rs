@@ -9,7 +9,7 @@ const PAGE: usize = 16 << 10;
 /// Number of cached pages. A page's number determines its slot.
 const PAGES: usize = 128;
 /// Maximum number of bytes that are read of a text.
-const LONGEST: usize = 16 << 10;
+const MAX_TEXT_BYTES: usize = 16 << 10;
 /// Maximum number of variable-length numbers and bytes of texts that are read. The largest programs have thirty
 /// million. An untrusted table may have a million for each address, and a long text for each function.
 const MAX_NUMBERS: usize = 1 << 27;
@@ -53,7 +53,7 @@ impl Source for &[u8] {
     }
 }
 
-/// A source and its most recently read pages.
+/// A source and a cache of its pages.
 pub struct Bytes<'a> {
     source: &'a dyn Source,
     pages: RefCell<Vec<Page>>,
@@ -72,15 +72,15 @@ struct Page {
 
 impl<'a> Bytes<'a> {
     pub fn new(source: &'a dyn Source) -> Self {
-        Self::within(source, MAX_READS)
+        Self::with_max_reads(source, MAX_READS)
     }
 
     /// Creates a reader that reads pages of at most `bytes` bytes in total.
     pub fn of_at_most(source: &'a dyn Source, bytes: u64) -> Self {
-        Self::within(source, bytes.div_ceil(PAGE as u64))
+        Self::with_max_reads(source, bytes.div_ceil(PAGE as u64))
     }
 
-    fn within(source: &'a dyn Source, reads: u64) -> Self {
+    fn with_max_reads(source: &'a dyn Source, reads: u64) -> Self {
         Self {
             source,
             pages: RefCell::new(vec![Page::default(); PAGES]),
@@ -133,10 +133,11 @@ impl<'a> Bytes<'a> {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Reads the text up to the next zero, cut at 16 KiB. Returns `None` if too much was read.
+    /// Reads the text up to the next zero byte, cut at 16 KiB. Returns `None` if there is no byte at the offset, or if
+    /// too much was read.
     pub fn text(&self, offset: u64) -> Option<String> {
         let mut text = Vec::new();
-        while text.len() < LONGEST {
+        while text.len() < MAX_TEXT_BYTES {
             match self.u8(offset.checked_add(text.len() as u64)?) {
                 Some(0) => break,
                 Some(byte) => text.push(byte),

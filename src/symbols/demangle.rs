@@ -7,9 +7,10 @@ use std::fmt::{self, Write};
 /// part to a third, so names can grow exponentially.
 const MAX_BYTES: usize = 64 << 10;
 
-/// How much of a C++ name is shown. It has no effect on Rust names.
+/// The level of detail of names. A Rust name stays mangled for [`Demangle::None`], and is shown in full otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Demangle {
+    /// The mangled name, as the symbol table contains it.
     None,
     /// The name without parameters and template arguments.
     Simplified,

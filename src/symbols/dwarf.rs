@@ -25,14 +25,14 @@ pub struct Limits {
     pub bytes: u64,
     /// Number of steps left. Entries, rows of lines, ranges, the addresses in each, and pieces of texts and sections
     /// are steps.
-    pub entries: usize,
+    pub steps: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             bytes: 32 << 20,
-            entries: 20_000_000,
+            steps: 20_000_000,
         }
     }
 }
@@ -42,19 +42,19 @@ const MAX_STEPS: usize = 8;
 /// Maximum number of calls inlined into each other.
 const MAX_INLINED: usize = 64;
 /// Maximum number of bytes of a name or path.
-const LONGEST: usize = 16 << 10;
+const MAX_NAME_BYTES: usize = 16 << 10;
 /// Number of bytes of a text, table or section, or of attributes of an entry, that cost one step.
-const PIECE: usize = 16;
+const BYTES_PER_STEP: usize = 16;
 /// Number of steps that the tables of a unit cost. `MAX_ABBREVIATIONS` is the maximum size of its abbreviation table
 /// in bytes. All units may share one table and begin it at different offsets.
 const UNIT_STEPS: usize = 1024;
 const MAX_ABBREVIATIONS: usize = 64 << 10;
 /// Maximum number of units that are kept because names refer to them. A unit takes up to a megabyte.
-const MAX_OTHERS: usize = 128;
+const MAX_REFERENCED_UNITS: usize = 128;
 /// Number of steps that each kept scope costs.
 const SCOPE_STEPS: usize = 8;
 /// Number of steps that each file of a kept unit costs. A file takes a hundred bytes.
-const FILE_STEPS: usize = 16;
+const STEPS_PER_FILE: usize = 16;
 
 /// A function or inlined call around an address while its unit is read.
 struct Scope {
@@ -65,7 +65,7 @@ struct Scope {
 
 /// The findings about an address: scopes and a line while its unit is read, and then the calls.
 #[derive(Default)]
-struct Found {
+struct AddressFindings {
     scopes: Vec<Scope>,
     line: Option<(Arc<str>, u32)>,
     calls: Vec<Call>,
@@ -91,7 +91,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
         RunTimeEndian::Big
     };
     let mut left = limits.bytes;
-    let load = |id: SectionId| -> Result<Cow<'data, [u8]>, Refused> {
+    let load = |id: SectionId| -> Result<Cow<'data, [u8]>, UnreadableSection> {
         let is_used = matches!(
             id,
             SectionId::DebugAbbrev
@@ -107,7 +107,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
         let Some(section) = file.section_by_name(id.name()).filter(|_| is_used) else {
             return Ok(Cow::Borrowed(&[]));
         };
-        let bytes = expand::section(&section, left).map_err(|_| Refused)?;
+        let bytes = expand::section(&section, left).map_err(|_| UnreadableSection)?;
         left = left.saturating_sub(bytes.len() as u64);
         Ok(match id {
             SectionId::DebugStr | SectionId::DebugLineStr => expand::whole_texts(bytes),
@@ -116,7 +116,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
     };
     let sections = gimli::DwarfSections::load(load);
     let loaded = usize::try_from(limits.bytes - left).unwrap_or(usize::MAX);
-    limits.entries = limits.entries.saturating_sub(loaded / PIECE);
+    limits.steps = limits.steps.saturating_sub(loaded / BYTES_PER_STEP);
     let Ok(sections) = sections else {
         return Vec::new();
     };
@@ -124,45 +124,45 @@ pub fn locate<'data, R: ReadRef<'data>>(
     let mut search = Search {
         dwarf: &dwarf,
         how,
-        entries: limits.entries,
-        found: BTreeMap::new(),
-        others: BTreeMap::new(),
+        steps: limits.steps,
+        findings: BTreeMap::new(),
+        referenced_units: BTreeMap::new(),
     };
     let mut units = dwarf.units();
-    // Damage ends the search, but earlier results stay.
+    // At damage, the search ends and keeps the results so far.
     while let Ok(Some(header)) = units.next() {
         let unit = search.open(header);
         let read = unit.map_or(Ok(()), |unit| search.unit(&unit, addresses));
-        if read.is_err() || search.entries == 0 {
+        if read.is_err() || search.steps == 0 {
             break;
         }
     }
-    limits.entries = search.entries;
-    let found = std::mem::take(&mut search.found);
-    found
+    limits.steps = search.steps;
+    let findings = std::mem::take(&mut search.findings);
+    findings
         .into_iter()
-        .map(|(address, found)| (address, found.calls))
+        .map(|(address, findings)| (address, findings.calls))
         .filter(|(_, calls)| !calls.is_empty())
         .collect()
 }
 
-/// A section is too large or cannot be read.
-struct Refused;
+/// The error for a section that is too large or cannot be read.
+struct UnreadableSection;
 
 struct Search<'a, 'b> {
     dwarf: &'b gimli::Dwarf<Reader<'a>>,
     how: Demangle,
     /// Number of steps that are left.
-    entries: usize,
-    found: BTreeMap<u64, Found>,
+    steps: usize,
+    findings: BTreeMap<u64, AddressFindings>,
     /// Other units that names refer to.
-    others: BTreeMap<usize, Unit<'a>>,
+    referenced_units: BTreeMap<usize, Unit<'a>>,
 }
 
 impl<'a> Search<'a, '_> {
     /// Opens a unit with its tables. Returns `None` if it is damaged.
     fn open(&mut self, header: gimli::UnitHeader<Reader<'a>>) -> Option<Unit<'a>> {
-        self.entries = self.entries.saturating_sub(UNIT_STEPS);
+        self.steps = self.steps.saturating_sub(UNIT_STEPS);
         let section = self.dwarf.debug_abbrev.reader();
         let end = header.debug_abbrev_offset().0.saturating_add(MAX_ABBREVIATIONS);
         let part = gimli::DebugAbbrev::from(section.range_to(..end.min(section.slice().len())));
@@ -182,7 +182,7 @@ impl<'a> Search<'a, '_> {
                 texts.chain(lines).sum()
             },
         );
-        self.entries = self.entries.saturating_sub(bytes / PIECE);
+        self.steps = self.steps.saturating_sub(bytes / BYTES_PER_STEP);
         unit
     }
 
@@ -194,8 +194,8 @@ impl<'a> Search<'a, '_> {
         };
         let mut ranges = self.ranges(unit, root)?;
         while let Some(range) = ranges.next()? {
-            here.extend(self.within(addresses, range.begin, range.end));
-            if self.entries == 0 {
+            here.extend(self.addresses_in(addresses, range.begin, range.end));
+            if self.steps == 0 {
                 return Ok(());
             }
         }
@@ -207,8 +207,8 @@ impl<'a> Search<'a, '_> {
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             // An attribute may take no bytes of the file.
-            self.entries = self.entries.saturating_sub(1 + entry.attrs().len() / PIECE);
-            if self.entries == 0 {
+            self.steps = self.steps.saturating_sub(1 + entry.attrs().len() / BYTES_PER_STEP);
+            if self.steps == 0 {
                 return Ok(());
             }
             let tag = entry.tag();
@@ -218,8 +218,8 @@ impl<'a> Search<'a, '_> {
             let mut ranges = self.ranges(unit, entry)?;
             let mut around = BTreeSet::new();
             while let Some(range) = ranges.next()? {
-                around.extend(self.within(&here, range.begin, range.end));
-                if self.entries == 0 {
+                around.extend(self.addresses_in(&here, range.begin, range.end));
+                if self.steps == 0 {
                     return Ok(());
                 }
             }
@@ -240,14 +240,14 @@ impl<'a> Search<'a, '_> {
             };
             let line = u32::try_from(number(dw::DW_AT_call_line)).unwrap_or(0);
             for address in around {
-                let found = self.found.entry(address).or_default();
+                let findings = self.findings.entry(address).or_default();
                 if tag == dw::DW_TAG_subprogram {
                     // Functions are not nested. If two share code, the last one counts.
-                    found.scopes.clear();
+                    findings.scopes.clear();
                 }
-                if found.scopes.len() < MAX_INLINED {
-                    self.entries = self.entries.saturating_sub(SCOPE_STEPS);
-                    found.scopes.push(Scope {
+                if findings.scopes.len() < MAX_INLINED {
+                    self.steps = self.steps.saturating_sub(SCOPE_STEPS);
+                    findings.scopes.push(Scope {
                         name: name.clone(),
                         called_from: (file, line),
                     });
@@ -259,9 +259,9 @@ impl<'a> Search<'a, '_> {
     }
 
     /// Returns the sorted addresses that lie in a range. The range costs a step, and so does each address.
-    fn within<'n>(&mut self, addresses: &'n [u64], start: u64, end: u64) -> &'n [u64] {
-        let found = within(addresses, start, end);
-        self.entries = self.entries.saturating_sub(1 + found.len());
+    fn addresses_in<'n>(&mut self, addresses: &'n [u64], start: u64, end: u64) -> &'n [u64] {
+        let found = addresses_in(addresses, start, end);
+        self.steps = self.steps.saturating_sub(1 + found.len());
         found
     }
 
@@ -291,25 +291,25 @@ impl<'a> Search<'a, '_> {
     fn name_callers(&mut self, unit: &Unit<'a>, here: &[u64]) {
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         for address in here {
-            let Some(found) = self.found.get_mut(address) else {
+            let Some(findings) = self.findings.get_mut(address) else {
                 continue;
             };
-            let mut calls = Vec::with_capacity(found.scopes.len());
-            let mut at = found.line.take().unwrap_or_else(|| (Arc::from(""), 0));
-            while let Some(scope) = found.scopes.pop() {
-                calls.push((scope.name, at));
+            let mut calls = Vec::with_capacity(findings.scopes.len());
+            let mut position = findings.line.take().unwrap_or_else(|| (Arc::from(""), 0));
+            while let Some(scope) = findings.scopes.pop() {
+                calls.push((scope.name, position));
                 let (file, line) = scope.called_from;
                 let file = files.entry(file).or_insert_with(|| {
-                    file_of(self.dwarf, unit, file, &mut self.entries)
+                    file_of(self.dwarf, unit, file, &mut self.steps)
                         .unwrap_or_default()
                         .into()
                 });
-                at = (file.clone(), line);
+                position = (file.clone(), line);
             }
             if calls.is_empty() {
-                calls.push((None, at));
+                calls.push((None, position));
             }
-            found.calls = calls
+            findings.calls = calls
                 .into_iter()
                 .map(|(name, (file, line))| Call {
                     name: name.unwrap_or_else(|| Arc::from("")),
@@ -327,23 +327,23 @@ impl<'a> Search<'a, '_> {
         };
         // A line program may have any number of instructions per row, and all units may share one program.
         let instructions = program.header().raw_program_buf().slice().len();
-        self.entries = self.entries.saturating_sub(instructions / PIECE);
+        self.steps = self.steps.saturating_sub(instructions / BYTES_PER_STEP);
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         let mut rows = program.rows();
         let mut before: Option<(u64, u64, u32)> = None;
         while let Some((_, row)) = rows.next_row()? {
-            self.entries = self.entries.saturating_sub(1);
-            if self.entries == 0 {
+            self.steps = self.steps.saturating_sub(1);
+            if self.steps == 0 {
                 break;
             }
             if let Some((start, file, line)) = before.take() {
-                for address in self.within(here, start, row.address()) {
+                for address in self.addresses_in(here, start, row.address()) {
                     let path = files.entry(file).or_insert_with(|| {
-                        file_of(self.dwarf, unit, file, &mut self.entries)
+                        file_of(self.dwarf, unit, file, &mut self.steps)
                             .unwrap_or_default()
                             .into()
                     });
-                    self.found.entry(*address).or_default().line = Some((path.clone(), line));
+                    self.findings.entry(*address).or_default().line = Some((path.clone(), line));
                 }
             }
             if !row.end_sequence() {
@@ -357,29 +357,29 @@ impl<'a> Search<'a, '_> {
     /// Returns the name of an entry. If the entry has none, returns the name of the entry to which it refers. The
     /// linkage name is preferred, because it contains the namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
-        let mut place = Place::Here(offset);
+        let mut reference = EntryReference::Here(offset);
         let mut plain = None;
         for _ in 0..MAX_STEPS {
-            let (linkage, name, next) = match place {
-                Place::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.entries)?,
-                Place::Elsewhere(offset) => {
+            let (linkage, name, next) = match reference {
+                EntryReference::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.steps)?,
+                EntryReference::Elsewhere(offset) => {
                     let (header, within) = self.unit_of(offset)?;
-                    names_at(self.dwarf, self.others.get(&header)?, within, &mut self.entries)?
+                    names_at(self.dwarf, self.referenced_units.get(&header)?, within, &mut self.steps)?
                 }
             };
             if let Some(name) = linkage {
                 let name = demangle(&name, self.how).into_owned();
-                self.entries = self.entries.saturating_sub(name.len() / PIECE);
+                self.steps = self.steps.saturating_sub(name.len() / BYTES_PER_STEP);
                 return Some(name);
             }
             plain = plain.or(name);
-            place = match (next, place) {
-                (Some(AttributeValue::UnitRef(offset)), Place::Here(_)) => Place::Here(offset),
-                (Some(AttributeValue::UnitRef(offset)), Place::Elsewhere(from)) => {
+            reference = match (next, reference) {
+                (Some(AttributeValue::UnitRef(offset)), EntryReference::Here(_)) => EntryReference::Here(offset),
+                (Some(AttributeValue::UnitRef(offset)), EntryReference::Elsewhere(from)) => {
                     let (header, _) = self.unit_of(from)?;
-                    Place::Elsewhere(offset.to_debug_info_offset(&self.others.get(&header)?.header)?)
+                    EntryReference::Elsewhere(offset.to_debug_info_offset(&self.referenced_units.get(&header)?.header)?)
                 }
-                (Some(AttributeValue::DebugInfoRef(offset)), _) => Place::Elsewhere(offset),
+                (Some(AttributeValue::DebugInfoRef(offset)), _) => EntryReference::Elsewhere(offset),
                 _ => break,
             };
         }
@@ -388,15 +388,15 @@ impl<'a> Search<'a, '_> {
 
     /// Returns the start of the unit that contains an offset, and the offset within the unit.
     fn unit_of(&mut self, offset: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
-        if let Some((at, unit)) = self.others.range(..=offset.0).next_back()
+        if let Some((at, unit)) = self.referenced_units.range(..=offset.0).next_back()
             && let Some(within) = offset.to_unit_offset(&unit.header)
         {
             return Some((*at, within));
         }
         let mut units = self.dwarf.units();
         while let Ok(Some(header)) = units.next() {
-            self.entries = self.entries.saturating_sub(1);
-            if self.entries == 0 {
+            self.steps = self.steps.saturating_sub(1);
+            if self.steps == 0 {
                 return None;
             }
             let Some(within) = offset.to_unit_offset(&header) else {
@@ -408,11 +408,11 @@ impl<'a> Search<'a, '_> {
                 .line_program
                 .as_ref()
                 .map_or(0, |lines| lines.header().file_names().len());
-            self.entries = self.entries.saturating_sub(files.saturating_mul(FILE_STEPS));
-            if self.others.len() >= MAX_OTHERS {
-                self.others.clear();
+            self.steps = self.steps.saturating_sub(files.saturating_mul(STEPS_PER_FILE));
+            if self.referenced_units.len() >= MAX_REFERENCED_UNITS {
+                self.referenced_units.clear();
             }
-            self.others.insert(at, unit);
+            self.referenced_units.insert(at, unit);
             return Some((at, within));
         }
         None
@@ -420,7 +420,7 @@ impl<'a> Search<'a, '_> {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum EntryReference {
     Here(UnitOffset),
     Elsewhere(DebugInfoOffset),
 }
@@ -444,11 +444,11 @@ fn names_at<'a>(
         unit.header.length_including_self()
     };
     let bytes = end.saturating_sub(offset.0);
-    *entries = entries.saturating_sub((bytes + entry.attrs().len()) / PIECE);
+    *entries = entries.saturating_sub((bytes + entry.attrs().len()) / BYTES_PER_STEP);
     if !is_entry.ok()? {
         return None;
     }
-    let mut text = |name| Some(shown(dwarf.attr_string(unit, entry.attr_value(name)?).ok()?, entries));
+    let mut text = |name| Some(to_text(dwarf.attr_string(unit, entry.attr_value(name)?).ok()?, entries));
     let linkage = text(dw::DW_AT_linkage_name).or_else(|| text(dw::DW_AT_MIPS_linkage_name));
     let next = entry
         .attr_value(dw::DW_AT_abstract_origin)
@@ -460,7 +460,7 @@ fn names_at<'a>(
 fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, entries: &mut usize) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
-    let mut text = |value| Some(shown(dwarf.attr_string(unit, value).ok()?, entries));
+    let mut text = |value| Some(to_text(dwarf.attr_string(unit, value).ok()?, entries));
     let name = text(file.path_name())?;
     if name.starts_with('/') {
         return Some(name);
@@ -470,7 +470,7 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
         if !folder.starts_with('/')
             && let Some(base) = unit.comp_dir
         {
-            path.push_str(&shown(base, entries));
+            path.push_str(&to_text(base, entries));
             path.push('/');
         }
         path.push_str(&folder);
@@ -480,15 +480,16 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
     Some(path)
 }
 
-/// Converts a text, cut at [`LONGEST`]. The steps count the whole text, because all of it was searched for its end.
-fn shown(text: Reader<'_>, entries: &mut usize) -> String {
+/// Converts a text, cut at [`MAX_NAME_BYTES`]. The steps count the whole text, because all of it was searched for its
+/// end.
+fn to_text(text: Reader<'_>, entries: &mut usize) -> String {
     let text = text.slice();
-    *entries = entries.saturating_sub(text.len() / PIECE);
-    String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned()
+    *entries = entries.saturating_sub(text.len() / BYTES_PER_STEP);
+    String::from_utf8_lossy(text.get(..MAX_NAME_BYTES).unwrap_or(text)).into_owned()
 }
 
 /// Returns the sorted addresses that lie in a range.
-fn within(addresses: &[u64], start: u64, end: u64) -> &[u64] {
+fn addresses_in(addresses: &[u64], start: u64, end: u64) -> &[u64] {
     let from = addresses.partition_point(|address| *address < start);
     let to = addresses.partition_point(|address| *address < end);
     addresses.get(from..to).unwrap_or_default()
@@ -519,7 +520,7 @@ mod tests {
             let mut limits = Limits::default();
             let file = object::File::parse(file.as_slice()).unwrap();
             assert!(locate(&file, &[0x1000], Demangle::Full, &mut limits).is_empty());
-            Limits::default().entries - limits.entries
+            Limits::default().steps - limits.steps
         };
         let good = zstd::encode_all([0_u8; 1600].as_slice(), 3).unwrap();
         assert_eq!(steps(1600, &good), 100, "it is unpacked");
@@ -550,7 +551,7 @@ mod tests {
             Demangle::Full,
             &mut limits,
         );
-        limits.entries
+        limits.steps
     }
 
     /// Creates a unit of DWARF 4 with 64-bit addresses.

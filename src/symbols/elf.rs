@@ -15,11 +15,11 @@ use object::{Endianness, FileKind, ReadRef};
 
 /// Maximum number of bytes that are read in one piece. The largest known symbol tables and unwind sections have a
 /// third of this size.
-const MAX_PIECE: u64 = 160 << 20;
+const MAX_PIECE_BYTES: u64 = 160 << 20;
 /// Maximum number of bytes of all pieces, each counted with [`PIECE_BYTES`] more. The cache keeps every piece, and a
 /// section table may name any number of long pieces in a sparse file that takes no disk space. The limit has room for
 /// the longest symbol table and the longest unwind section.
-const MAX_PIECES: u64 = 320 << 20;
+const MAX_PIECES_BYTES: u64 = 320 << 20;
 const PIECE_BYTES: u64 = 64;
 /// Maximum number of bytes that are read for the head of a file: a thousand times the bytes that a typical file needs.
 const MAX_HEAD: u64 = 1 << 20;
@@ -45,15 +45,15 @@ pub struct Cache<R: ReadCacheOps> {
 
 impl<R: ReadCacheOps> Cache<R> {
     pub fn new(file: R) -> Self {
-        Self::within(file, MAX_PIECES)
+        Self::with_max_bytes(file, MAX_PIECES_BYTES)
     }
 
     /// Creates a cache for [`Head::read`], which needs only a small part of a file.
     pub fn of_head(file: R) -> Self {
-        Self::within(file, MAX_HEAD)
+        Self::with_max_bytes(file, MAX_HEAD)
     }
 
-    fn within(file: R, pieces: u64) -> Self {
+    fn with_max_bytes(file: R, pieces: u64) -> Self {
         Self {
             ranges: ReadCache::new(file),
             pieces: Cell::new(pieces),
@@ -67,9 +67,10 @@ impl<R: ReadCacheOps> Cache<R> {
         self.is_cut.get()
     }
 
-    /// Returns the number of bytes of pieces and names that were read so far.
+    /// Returns the number of bytes of pieces and names that were read so far. The number is wrong for a cache from
+    /// [`Cache::of_head`].
     pub fn read(&self) -> u64 {
-        (MAX_PIECES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
+        (MAX_PIECES_BYTES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
     }
 
     fn cut<T>(&self) -> Result<T, ()> {
@@ -97,7 +98,7 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
     }
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
-        if size > MAX_PIECE {
+        if size > MAX_PIECE_BYTES {
             return self.0.cut();
         }
         // A piece that is read again counts again, because its reader processes all of it again.
@@ -141,7 +142,7 @@ const MAX_NOTES: u64 = 256 << 10;
 /// The facts that are needed about every mapped file. Reading them needs neither symbols nor names of sections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Build id in hexadecimal digits. Empty if the file has none, or one that is too long to be valid.
+    /// Build id in hexadecimal digits. Empty if the file has no build id, or one that is too long to be valid.
     pub build_id: String,
     /// The executable segments.
     pub segments: Vec<Segment>,
@@ -245,7 +246,7 @@ const MAX_FUNCTIONS: usize = 8 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     start: u64,
-    /// Size in bytes; 0 if the function extends to the next one.
+    /// Size in bytes; 0 if unknown.
     size: u32,
     /// Offset in the string table; the highest bit selects the table.
     name: u32,
@@ -256,11 +257,11 @@ const DYNAMIC: u32 = 1 << 31;
 
 /// A function of an [`Index`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FunctionRange {
     pub start: u64,
     /// End address (exclusive).
     pub end: u64,
-    /// Offset of its name in the file. The name ends with a zero byte.
+    /// Offset of the function's name in the file. The name ends with a zero byte.
     pub name: u64,
 }
 
@@ -312,18 +313,19 @@ impl Index {
     }
 
     /// Returns the function that contains an address.
-    pub fn find(&self, address: u64) -> Option<Place> {
+    pub fn find(&self, address: u64) -> Option<FunctionRange> {
         /// Functions may be nested. This many functions before the address are tried.
         const NESTED: usize = 8;
         let after = self.functions.partition_point(|entry| entry.start <= address);
         let next = self.functions.get(after).map_or(u64::MAX, |entry| entry.start);
         self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
             let end = match entry.size {
-                // The function ends at the address, because the bytes after it may belong to no function.
+                // The size is unknown. The result ends after the address, because the later bytes may belong to no
+                // function.
                 0 => address.saturating_add(1).min(next),
                 size => entry.start.saturating_add(u64::from(size)),
             };
-            (address < end).then_some(Place {
+            (address < end).then_some(FunctionRange {
                 start: entry.start,
                 end: end.min(next.max(address.saturating_add(1))),
                 name: self.strings[usize::from(entry.name & DYNAMIC != 0)]
@@ -332,7 +334,7 @@ impl Index {
         })
     }
 
-    /// Returns true if it has no functions.
+    /// Returns true if there are no functions.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }

@@ -94,13 +94,13 @@ impl<S: Source> Functions<S> {
                 .copied()
                 .filter(|address| names.find_calls(*address).is_none())
                 .collect();
-            let found = if missing.is_empty() {
+            let line_calls = if missing.is_empty() {
                 Some(Vec::new())
             } else {
                 lines(debug, &missing)
             };
-            match found {
-                Some(found) => self.keep_lines(found, how, names),
+            match line_calls {
+                Some(line_calls) => self.keep_lines(line_calls, how, names),
                 None => later = missing,
             }
         }
@@ -108,7 +108,7 @@ impl<S: Source> Functions<S> {
             if names.is_full() {
                 break;
             }
-            let symbol = self.symbol(*address, how).map(|found| found.calls.into());
+            let symbol = self.symbol(*address, how).map(|line_calls| line_calls.calls.into());
             let calls = symbol.unwrap_or_else(|| Arc::new([Call::named(Arc::from(""))]) as Arc<[Call]>);
             names.insert_calls(*address, address.saturating_add(1), calls);
         }
@@ -137,8 +137,8 @@ impl<S: Source> Functions<S> {
         later
     }
 
-    fn keep_lines(&self, found: Vec<(u64, Vec<Call>)>, how: Demangle, names: &mut Ranges) {
-        for (address, mut calls) in found {
+    fn keep_lines(&self, calls_by_address: Vec<(u64, Vec<Call>)>, how: Demangle, names: &mut Ranges) {
+        for (address, mut calls) in calls_by_address {
             if names.is_full() {
                 break;
             }
@@ -146,7 +146,7 @@ impl<S: Source> Functions<S> {
             if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
                 let symbol = self
                     .symbol(address, how)
-                    .and_then(|found| found.calls.into_iter().next());
+                    .and_then(|calls_by_address| calls_by_address.calls.into_iter().next());
                 let Some(symbol) = symbol else { continue };
                 last.name = symbol.name;
             }
@@ -229,7 +229,7 @@ mod tests {
         );
         let mut limits = dwarf::Limits {
             bytes: 4 << 30,
-            entries: 1 << 30,
+            steps: 1 << 30,
         };
         let found = dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits);
         let (address, calls) = found.first().unwrap();
@@ -239,7 +239,7 @@ mod tests {
             outer.file.ends_with("src/symbols/functions.rs") && outer.line > 50,
             "{calls:?}"
         );
-        assert!((1..1 << 30).contains(&limits.entries), "{limits:?}");
+        assert!((1..1 << 30).contains(&limits.steps), "{limits:?}");
         // Nothing larger than allowed is read.
         limits.bytes = 1 << 20;
         assert!(dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits).is_empty());

@@ -84,11 +84,11 @@ fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes
             if bytes.read(at, part).is_none() {
                 break;
             }
-            let found = (0..length.min(4096)).step_by(8).find(|from| {
+            let offset = (0..length.min(4096)).step_by(8).find(|from| {
                 part.get(*from..)
                     .is_some_and(|rest| rest.len() >= Header::LENGTH && Header::parse(rest).is_some())
             });
-            if let Some(from) = found {
+            if let Some(from) = offset {
                 return Some(at + from as u64);
             }
             at += 4096;
@@ -202,9 +202,9 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         section.or_else(|| self.symbol(&["runtime.firstmoduledata"]))
     }
 
-    /// Returns the address, in a section, of the number `wanted` that is followed by a slightly larger number. The two
-    /// numbers are the addresses of the table and of the names in it.
-    fn search(&self, name: &str, wanted: u64) -> Option<u64> {
+    /// Searches a section for the number `address` followed by a slightly larger number, and returns the address at
+    /// which the first number is stored. The two numbers are the addresses of the table and of the names in it.
+    fn search(&self, name: &str, address: u64) -> Option<u64> {
         let section = self.file.section_by_name(name)?;
         let writable = u64::from(object::elf::SHF_WRITE);
         if !matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & writable != 0) {
@@ -215,9 +215,9 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         let mut at = 0;
         while at + 16 <= size {
             let here = start.checked_add(at)?;
-            if self.bytes.u64(here)? == wanted {
+            if self.bytes.u64(here)? == address {
                 let names = self.bytes.u64(here.checked_add(8)?)?;
-                if names > wanted && names - wanted < 256 {
+                if names > address && names - address < 256 {
                     return section.address().checked_add(at);
                 }
             }

@@ -17,13 +17,13 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads a list, line by line. Returns `None` if it hides its addresses (all are zero), as it does without
-    /// CAP_SYSLOG. If an address has several names, the first one is used.
+    /// Reads a list, line by line. Returns `None` if the list hides its addresses (all are zero), as for a reader
+    /// without CAP_SYSLOG. If an address has several names, the first one is used.
     pub fn read(list: impl io::Read) -> io::Result<Option<Self>> {
         let mut lines = BufReader::with_capacity(1 << 16, list);
         let mut line = Vec::new();
         let mut visible = false;
-        let mut found: Vec<(u64, u32)> = Vec::new();
+        let mut starts: Vec<(u64, u32)> = Vec::new();
         let mut text = String::new();
         loop {
             line.clear();
@@ -38,7 +38,7 @@ impl Symbols {
                 break;
             };
             if address != 0 && matches!(kind, b't' | b'T' | b'w' | b'W') {
-                found.push((address, place));
+                starts.push((address, place));
                 text.push_str(&String::from_utf8_lossy(name));
                 text.push('\n');
             }
@@ -47,11 +47,11 @@ impl Symbols {
             return Ok(None);
         }
         // The list is in order for the kernel itself, but not across modules.
-        found.sort_by_key(|(address, _)| *address);
-        found.dedup_by_key(|(address, _)| *address);
+        starts.sort_by_key(|(address, _)| *address);
+        starts.dedup_by_key(|(address, _)| *address);
         Ok(Some(Self {
-            starts: found.iter().map(|(address, _)| *address).collect(),
-            places: found.iter().map(|(_, place)| *place).collect(),
+            starts: starts.iter().map(|(address, _)| *address).collect(),
+            places: starts.iter().map(|(_, place)| *place).collect(),
             text: text.into_boxed_str(),
         }))
     }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 /// Maximum number of steps: each address that receives a name is one step, and so are every 16 bytes of a name. The
 /// list is untrusted, and each of its lines may cover all addresses. If the steps are used up, later lines are skipped.
-const MAX_WORK: usize = 16 << 20;
+const MAX_STEPS: usize = 16 << 20;
 /// Maximum number of bytes of names that are held, counted for each address. A name that does not fit is left out.
-const MAX_HELD: usize = 32 << 20;
+const MAX_NAME_BYTES: usize = 32 << 20;
 
 /// Collects names that are offered in the order of time.
 pub struct Latest<'a> {
     addresses: &'a [u64],
     best: Vec<Option<(u64, u64, Arc<str>)>>,
-    work: usize,
-    held: usize,
+    steps: usize,
+    held_bytes: usize,
 }
 
 impl<'a> Latest<'a> {
@@ -23,15 +23,15 @@ impl<'a> Latest<'a> {
         Self {
             addresses,
             best: vec![None; addresses.len()],
-            work: 0,
-            held: 0,
+            steps: 0,
+            held_bytes: 0,
         }
     }
 
     /// Returns true if the search needs no name for this range.
     pub(crate) fn is_elsewhere(&self, start: u64, size: u64) -> bool {
         let from = self.addresses.partition_point(|address| *address < start);
-        self.work > MAX_WORK || self.addresses.get(from).is_none_or(|address| *address - start >= size)
+        self.steps > MAX_STEPS || self.addresses.get(from).is_none_or(|address| *address - start >= size)
     }
 
     /// Offers the name of code that was generated at `start`.
@@ -39,15 +39,15 @@ impl<'a> Latest<'a> {
         let end = start.saturating_add(size);
         let [from, to] = [start, end].map(|limit| self.addresses.partition_point(|address| *address < limit));
         let places = self.best.get_mut(from..to).unwrap_or_default();
-        if places.is_empty() || self.work > MAX_WORK {
+        if places.is_empty() || self.steps > MAX_STEPS {
             return;
         }
-        self.work += places.len() + name.len() / 16;
+        self.steps += places.len() + name.len() / 16;
         let before: usize = places.iter().flatten().map(|(.., name)| name.len()).sum();
         let name: Arc<str> = String::from_utf8_lossy(name).into();
-        let held = self.held - before + places.len().saturating_mul(name.len());
-        let is_held = held <= MAX_HELD;
-        self.held = if is_held { held } else { self.held - before };
+        let held = self.held_bytes - before + places.len().saturating_mul(name.len());
+        let is_held = held <= MAX_NAME_BYTES;
+        self.held_bytes = if is_held { held } else { self.held_bytes - before };
         places.fill(is_held.then_some((start, end, name)));
     }
 
@@ -85,11 +85,11 @@ mod tests {
         latest.offer(0, 5_000, b"short");
         // The name would take 640 MB if each address had a copy.
         latest.offer(0, u64::MAX, &[b'x'; 64 << 10]);
-        assert!(latest.best.iter().all(Option::is_none) && latest.held == 0);
+        assert!(latest.best.iter().all(Option::is_none) && latest.held_bytes == 0);
         while !latest.is_elsewhere(0, u64::MAX) {
             latest.offer(0, u64::MAX, b"all");
         }
-        assert!(latest.work < MAX_WORK + addresses.len() + 1);
+        assert!(latest.steps < MAX_STEPS + addresses.len() + 1);
         latest.offer(7, 1, b"later");
         let mut found = 0;
         latest.finish(|_, _, _, name| found += usize::from(&*name == "all"));

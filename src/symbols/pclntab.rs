@@ -45,9 +45,9 @@ pub struct Function {
     pub end: u64,
     /// True for the outermost frame, which has no caller.
     pub is_top: bool,
-    /// True if it switches to another stack.
+    /// True if the function switches to another stack.
     pub switches: bool,
-    /// True if it is written in assembly, or if that is unknown.
+    /// True if the function is written in assembly, or if that is unknown.
     pub is_assembly: bool,
     name: u64,
     pcsp: u32,
@@ -62,7 +62,7 @@ pub struct Function {
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
     layout: Layout,
-    /// Address of the first function from the header; 0 if it is absent or not relocated.
+    /// Address of the first function, as the header states it; 0 if the address is absent or not relocated.
     pub text: u64,
 }
 

@@ -25,7 +25,7 @@ impl Symbol {
     }
 }
 
-/// Functions by their first address, or single addresses if lines are known. No two overlap.
+/// Functions by their first address, or single addresses if lines are known. No two ranges overlap.
 #[derive(Debug, Default)]
 pub struct Ranges {
     by_start: BTreeMap<u64, Symbol>,
@@ -35,7 +35,7 @@ pub struct Ranges {
 impl Ranges {
     /// Number of bytes of names after which no more names are looked up. An untrusted file may have a long name for
     /// each address.
-    pub const ENOUGH: usize = 128 << 20;
+    pub const MAX_LOOKUP_BYTES: usize = 128 << 20;
 
     /// Returns the name of the function that contains `address`.
     pub fn find(&self, address: u64) -> Option<&Arc<str>> {
@@ -74,7 +74,7 @@ impl Ranges {
 
     /// Returns true if the names take so many bytes that no more should be looked up.
     pub fn is_full(&self) -> bool {
-        self.bytes >= Self::ENOUGH
+        self.bytes >= Self::MAX_LOOKUP_BYTES
     }
 
     pub fn len(&self) -> usize {

@@ -24,13 +24,13 @@ pub struct Link {
 /// Maximum number of bytes of packed and of unpacked symbols: ten times as many as the largest programs of
 /// distributions have.
 const MAX_PACKED: u64 = 16 << 20;
-const MAX_UNPACKED: u64 = 64 << 20;
+const MAX_UNPACKED_BYTES: u64 = 64 << 20;
 /// Maximum number of bytes of a file name in Linux.
 const MAX_NAME: usize = 255;
 /// Maximum number of bytes of memory for unpacking.
 const MAX_MEMORY: u64 = 80 << 20;
 /// Maximum number of bytes of a file whose checksum is computed.
-const MAX_CHECKED: u64 = 1 << 30;
+const MAX_CHECKSUM_BYTES: u64 = 1 << 30;
 
 /// Returns the link of a file to its debug file, if it has a valid one.
 pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Link> {
@@ -44,7 +44,7 @@ pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<L
 }
 
 /// Returns the paths at which the debug file of a program may be, most likely first. The folders are those of `gdb`.
-pub fn places(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String> {
+pub fn debug_file_paths(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String> {
     let by_id = build_id
         .split_at_checked(2)
         .filter(|(_, rest)| !rest.is_empty())
@@ -68,7 +68,7 @@ pub fn checksum(source: &dyn Source, done: &mut u64) -> Option<u32> {
     let mut hasher = crc32fast::Hasher::new();
     let mut piece = vec![0; 64 << 10];
     let mut at = 0;
-    while at < MAX_CHECKED {
+    while at < MAX_CHECKSUM_BYTES {
         let read = source.read_at(at, &mut piece);
         if read == 0 {
             return Some(hasher.finalize());
@@ -90,9 +90,9 @@ pub fn packed<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option
 pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let stream = Stream::new_stream_decoder(MAX_MEMORY, 0).ok()?;
     let mut unpacked = Vec::new();
-    let mut reader = liblzma::read::XzDecoder::new_stream(packed, stream).take(MAX_UNPACKED + 1);
+    let mut reader = liblzma::read::XzDecoder::new_stream(packed, stream).take(MAX_UNPACKED_BYTES + 1);
     reader.read_to_end(&mut unpacked).ok()?;
-    (unpacked.len() as u64 <= MAX_UNPACKED).then_some(unpacked)
+    (unpacked.len() as u64 <= MAX_UNPACKED_BYTES).then_some(unpacked)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
             checksum: 1,
         };
         assert_eq!(
-            places("abcdef", Some(&link), "/opt/bin/program"),
+            debug_file_paths("abcdef", Some(&link), "/opt/bin/program"),
             [
                 "/usr/lib/debug/.build-id/ab/cdef.debug",
                 "/opt/bin/program.debug",
@@ -114,8 +114,8 @@ mod tests {
                 "/usr/lib/debug/opt/bin/program.debug",
             ]
         );
-        assert_eq!(places("", Some(&link), "/program")[0], "/program.debug");
-        assert!(places("ab", None, "").is_empty());
+        assert_eq!(debug_file_paths("", Some(&link), "/program")[0], "/program.debug");
+        assert!(debug_file_paths("ab", None, "").is_empty());
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_unpacks_to_too_much_is_refused() {
         let mut packed = Vec::new();
-        let zeros = std::io::repeat(0).take(MAX_UNPACKED + 1);
+        let zeros = std::io::repeat(0).take(MAX_UNPACKED_BYTES + 1);
         liblzma::read::XzEncoder::new(zeros, 0)
             .read_to_end(&mut packed)
             .unwrap();

@@ -118,29 +118,30 @@ pub struct LogHandle {
     taps: Arc<Taps>,
 }
 
-/// Receivers of log lines. Usually there are none. Thanks to the flag `any`, an event then costs only one atomic load.
+/// Receivers of log lines. Usually there are none. Then the flag `any` is false, and an event costs only one atomic
+/// load.
 #[derive(Default)]
 struct Taps {
     any: AtomicBool,
-    list: Mutex<Vec<Weak<Mutex<Kept>>>>,
+    list: Mutex<Vec<Weak<Mutex<TapBuffer>>>>,
 }
 
-struct Kept {
+struct TapBuffer {
     text: String,
     limit: usize,
-    left_out: u64,
+    omitted: u64,
 }
 
 /// Collects the lines that are logged during its lifetime, up to a limit in bytes.
 pub struct LogTap {
-    kept: Arc<Mutex<Kept>>,
+    buffer: Arc<Mutex<TapBuffer>>,
 }
 
 impl LogTap {
     /// Returns the lines so far, and the number of omitted lines if the limit was reached.
     pub fn text(&self) -> String {
-        let kept = self.kept.lock();
-        match kept.left_out {
+        let kept = self.buffer.lock();
+        match kept.omitted {
             0 => kept.text.clone(),
             lines => format!("{}({lines} further lines omitted)\n", kept.text),
         }
@@ -156,7 +157,7 @@ impl Taps {
             if kept.text.len() + line.len() <= kept.limit {
                 kept.text.push_str(line);
             } else {
-                kept.left_out += 1;
+                kept.omitted += 1;
             }
             true
         });
@@ -184,15 +185,15 @@ impl LogHandle {
 
     /// Starts to collect log lines, at most `limit` bytes.
     pub fn tap(&self, limit: usize) -> LogTap {
-        let kept = Arc::new(Mutex::new(Kept {
+        let kept = Arc::new(Mutex::new(TapBuffer {
             text: String::new(),
             limit,
-            left_out: 0,
+            omitted: 0,
         }));
         let mut list = self.taps.list.lock();
         list.push(Arc::downgrade(&kept));
         self.taps.any.store(true, Ordering::Relaxed);
-        LogTap { kept }
+        LogTap { buffer: kept }
     }
 }
 
@@ -205,7 +206,7 @@ pub(crate) fn subscriber(
     let json = Arc::new(AtomicBool::new(settings.format == Format::Json));
     let (filter, filter_handle) = reload::Layer::new(filter(settings.level));
     let taps = Arc::<Taps>::default();
-    let lines = Lines {
+    let lines = LineLayer {
         json: json.clone(),
         taps: taps.clone(),
         write: Box::new(write),
@@ -232,7 +233,7 @@ fn filter(level: Level) -> Targets {
 }
 
 /// The layer that turns events into lines.
-struct Lines {
+struct LineLayer {
     json: Arc<AtomicBool>,
     taps: Arc<Taps>,
     write: Box<dyn Fn(&str) + Send + Sync>,
@@ -241,7 +242,7 @@ struct Lines {
 /// The fields of a span, stored in its extensions.
 struct SpanFields(Fields);
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LineLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
             let mut fields = Fields::default();
@@ -316,7 +317,7 @@ impl Fields {
     }
 
     /// Iterates over all fields but the message. For a repeated name, it yields the innermost field.
-    fn others(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
+    fn without_message(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
         let all = &self.0;
         all.iter().enumerate().filter_map(move |(place, (name, value))| {
             let shadowed = all[..place].iter().any(|(earlier, _)| earlier == name);
@@ -366,7 +367,7 @@ impl Visit for Fields {
 fn logfmt_line(time: &str, level: &str, fields: &Fields) -> String {
     let mut line = format!("ts={time} level={level} msg=");
     push_logfmt_value(&mut line, fields.message());
-    for (name, value) in fields.others() {
+    for (name, value) in fields.without_message() {
         line.push(' ');
         line.extend(name.chars().map(|c| if is_plain(c) { c } else { '_' }));
         line.push('=');
@@ -395,7 +396,7 @@ fn push_logfmt_value(line: &mut String, value: &str) {
 fn json_line(time: &str, level: &str, fields: &Fields) -> String {
     let mut line = format!("{{\"ts\":\"{time}\",\"level\":\"{level}\",\"msg\":");
     push_json_string(&mut line, fields.message());
-    for (name, value) in fields.others() {
+    for (name, value) in fields.without_message() {
         // `ts`, `level` and `msg` are already used.
         let name = match name {
             "ts" | "level" | "msg" => &format!("{name}_"),

@@ -1,9 +1,9 @@
 //! Returns unused memory of the allocator to the system.
 //!
 //! jemalloc returns pages that have been unused for ten seconds, but checks the time only during allocations. A program
-//! that becomes idle after a large task would keep the pages. So call [`give_back`] after such a task. The call takes
-//! milliseconds; make it outside of the async threads. Pages of the executable are not affected: they are in the page
-//! cache, which the system reclaims when it is short of memory.
+//! that becomes idle after a large task would keep the pages. So call [`release_unused_memory`] after such a task. The
+//! call takes milliseconds; make it outside of the async threads. Pages of the executable are not affected: they are in
+//! the page cache, which the system reclaims when it is short of memory.
 
 #![allow(
     unsafe_code,
@@ -13,7 +13,7 @@
 use tikv_jemalloc_ctl::{arenas, raw};
 
 /// Returns unused pages of the allocator to the system. Without jemalloc, the function does nothing.
-pub fn give_back() {
+pub fn release_unused_memory() {
     let Ok(count) = arenas::narenas::read() else { return };
     for arena in 0..count {
         let name = format!("arena.{arena}.dirty_decay_ms\0");
@@ -40,7 +40,7 @@ mod tests {
         let before = decay();
         let large: Vec<u8> = vec![1; 32 << 20];
         drop(std::hint::black_box(large));
-        give_back();
+        release_unused_memory();
         assert_eq!(decay().ok(), before.ok());
     }
 }

@@ -25,17 +25,17 @@ type Label = (&'static str, Arc<str>);
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Tree>,
-    place: Arc<Place>,
+    state: Arc<ScopeState>,
 }
 
-struct Place {
+struct ScopeState {
     labels: Box<[Label]>,
     /// Created at the first registration: most components of a large configuration have no metrics of their own.
     registry: OnceLock<Arc<Mutex<Registry>>>,
 }
 
 /// Name, type and help of metrics in the order of their registration.
-type Described = Mutex<Vec<(&'static str, MetricType, &'static str)>>;
+type MetricDescriptions = Mutex<Vec<(&'static str, MetricType, &'static str)>>;
 
 /// State that all scopes of one root share. The root's registry lives as long as any scope, and a child's registry
 /// lives as long as the child.
@@ -44,7 +44,7 @@ struct Tree {
     children: Mutex<Children>,
     /// Name, type and help of every registered metric, if the root records them. The encoded text does not list all of
     /// them, because it omits metrics without a value.
-    described: Option<Described>,
+    described: Option<MetricDescriptions>,
 }
 
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Scope {
         Self::root(Some(Mutex::default()))
     }
 
-    fn root(described: Option<Described>) -> Self {
+    fn root(described: Option<MetricDescriptions>) -> Self {
         let own = Arc::new(Mutex::new(Registry::default()));
         let tree = Tree {
             root: own.clone(),
@@ -91,7 +91,7 @@ impl Scope {
         };
         Self {
             tree: Arc::new(tree),
-            place: Arc::new(Place {
+            state: Arc::new(ScopeState {
                 labels: Box::new([]),
                 registry: OnceLock::from(own),
             }),
@@ -107,16 +107,16 @@ impl Scope {
     pub fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
         Self {
             tree: self.tree.clone(),
-            place: Arc::new(Place {
-                labels: self.place.labels.iter().cloned().chain(labels).collect(),
+            state: Arc::new(ScopeState {
+                labels: self.state.labels.iter().cloned().chain(labels).collect(),
                 registry: OnceLock::new(),
             }),
         }
     }
 
     fn registry(&self) -> &Mutex<Registry> {
-        self.place.registry.get_or_init(|| {
-            let labels = self.place.labels.iter();
+        self.state.registry.get_or_init(|| {
+            let labels = self.state.labels.iter();
             let labels = labels.map(|(name, value)| (Cow::Borrowed(*name), Cow::Owned(value.to_string())));
             let own = Arc::new(Mutex::new(Registry::with_labels(labels)));
             self.tree.children.lock().add(Arc::downgrade(&own));
@@ -158,7 +158,7 @@ impl Scope {
     /// name, each under one `HELP` and `TYPE`. If two metrics have the same name and labels, only the metric of the
     /// younger scope is written.
     pub fn encode(&self) -> String {
-        let mut merged = Merged::default();
+        let mut merged = MergedFamilies::default();
         merged.add(&self.tree.root);
         let children: Vec<_> = self
             .tree
@@ -177,7 +177,7 @@ impl Scope {
 
 /// Families of several registries, merged by name.
 #[derive(Default)]
-struct Merged {
+struct MergedFamilies {
     families: BTreeMap<String, Family>,
 }
 
@@ -187,10 +187,10 @@ struct Family {
     kind: String,
     lines: Vec<String>,
     /// Maps a series (name and labels) to its index in `lines`.
-    seen: HashMap<String, usize>,
+    line_indexes: HashMap<String, usize>,
 }
 
-impl Merged {
+impl MergedFamilies {
     fn add(&mut self, registry: &Mutex<Registry>) {
         let mut text = String::new();
         if let Err(error) = encode_registry(&mut text, &registry.lock()) {
@@ -268,10 +268,10 @@ impl Family {
         // Exemplars after ` # ` exist only in OpenMetrics, so they are dropped.
         let value = rest.split(" # ").next().unwrap_or(rest);
         let line = format!("{series}{value}");
-        if let Some(&place) = self.seen.get(series) {
+        if let Some(&place) = self.line_indexes.get(series) {
             self.lines[place] = line;
         } else {
-            self.seen.insert(series.to_owned(), self.lines.len());
+            self.line_indexes.insert(series.to_owned(), self.lines.len());
             self.lines.push(line);
         }
     }

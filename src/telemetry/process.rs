@@ -13,7 +13,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 
-/// Ticks per second in `/proc/PID/stat`: USER_HZ, which is 100 in every Linux ABI that we build for.
+/// Ticks per second in `/proc/PID/stat`: USER_HZ, which is 100 in every Linux ABI for which the program is built.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Reads the metrics of this process at every scrape.

@@ -1,4 +1,4 @@
-//! Unwind rows for 64-bit Arm code that Linux does not describe: signal trampolines, and functions of the vDSO.
+//! Unwind rows for 64-bit Arm code without call frame information: signal trampolines, and functions of the vDSO.
 //!
 //! In: an ELF file and the rows of its call frame information. Out: additional rows, derived from the instructions.
 //! The encoding of instructions comes from the "Arm Architecture Reference Manual", C4.1.
@@ -6,7 +6,7 @@
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
 
 use crate::row::{Row, Rule, Table};
-use crate::section::{CompileError, bounded};
+use crate::section::{CompileError, section_bytes};
 
 /// `mov x8, 139; svc 0`: the code by which a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
@@ -21,14 +21,14 @@ pub(crate) fn describe<'data, R: ReadRef<'data>>(
     let Some(text) = file.section_by_name(".text").filter(|text| text.size() <= MAX_SEARCHED) else {
         return Ok(rows);
     };
-    let code = bounded(&text)?;
+    let code = section_bytes(&text)?;
     let table = Table::new(rows);
-    let mut found = trampolines(&table, text.address(), &code);
-    if table.is_empty() && !found.is_empty() {
-        found.extend(leaves(file, text.address(), &code));
+    let mut new_rows = trampolines(&table, text.address(), &code);
+    if table.is_empty() && !new_rows.is_empty() {
+        new_rows.extend(leaves(file, text.address(), &code));
     }
     let mut rows = table.into_rows();
-    rows.append(&mut found);
+    rows.append(&mut new_rows);
     Ok(rows)
 }
 
@@ -66,8 +66,8 @@ fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64,
 /// additions to and subtractions from the stack pointer, and no loads and stores that write the stack pointer back or
 /// access x30.
 fn is_leaf(code: &[u8]) -> bool {
-    /// Masks and values of instructions that disqualify a function.
-    const OTHERS: [(u32, u32); 7] = [
+    /// Masks and values of the instructions that a leaf does not contain.
+    const DISQUALIFYING_CODE: [(u32, u32); 7] = [
         // bl
         (0xfc00_0000, 0x9400_0000),
         // blr
@@ -86,7 +86,7 @@ fn is_leaf(code: &[u8]) -> bool {
     let (words, _) = code.as_chunks::<4>();
     words.iter().all(|word| {
         let word = u32::from_le_bytes(*word);
-        OTHERS.iter().all(|(mask, value)| word & mask != *value)
+        DISQUALIFYING_CODE.iter().all(|(mask, value)| word & mask != *value)
     })
 }
 

@@ -22,7 +22,7 @@ const SP: Register = Register(31);
 /// The expression that binutils writes for a PLT: `rsp + 8 + ((((rip & 15) >= 11) ? 1 : 0) << 3)`.
 const PLT_EXPRESSION: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
 
-// Converts `row` to the row for `pc`.
+/// Converts `row` to the row for `pc`.
 pub(crate) fn compile_row<'a, S>(arch: Arch, pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Row
 where
     S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
@@ -86,7 +86,7 @@ where
     };
     let mut extra = match row.register(RBX) {
         None | Some(RegisterRule::SameValue) => aux::SAME,
-        Some(RegisterRule::Offset(offset)) => below(offset, 15).unwrap_or(aux::LOST),
+        Some(RegisterRule::Offset(offset)) => words_below(offset, 15).unwrap_or(aux::LOST),
         Some(_) => aux::LOST,
     };
     if rule == Rule::Register {
@@ -111,7 +111,7 @@ where
 fn far_row(pc: u32, offset: i64, frame_pointer: Option<RegisterRule<usize>>) -> Option<Row> {
     let bp = match frame_pointer {
         None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
-        Some(RegisterRule::Offset(offset)) => below(offset, 15)?,
+        Some(RegisterRule::Offset(offset)) => words_below(offset, 15)?,
         Some(_) => return None,
     };
     Row::sp_far(pc, offset, bp)
@@ -135,7 +135,7 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
         return Some(Row::plain(pc, Rule::End));
     }
     let (frame, link) = (saved(row.register(X29))?, saved(row.register(X30))?);
-    let (bp, extra) = places(*offset, frame, link)?;
+    let (bp, extra) = register_slots(*offset, frame, link)?;
     Some(Row {
         pc,
         cfa: eighths(*offset)?,
@@ -146,7 +146,7 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
 
 /// Returns the `bp` and the extra bits of a row, which encode where x29 and x30 are saved. `frame` and `link` are the
 /// offsets of x29 and x30 from the CFA, which is `cfa` bytes above its base register.
-fn places(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
+fn register_slots(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
     let words = |offset: i64| {
         eighths(offset)
             .and_then(|units| i8::try_from(units).ok())
@@ -155,14 +155,14 @@ fn places(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
     let from_base = |offset: i64| i8::try_from(eighths(cfa.checked_add(offset)?)?).ok();
     match (frame, link) {
         (None, None) => Some((0, aux::SAME)),
-        (None, Some(link)) => below(link, 12)
+        (None, Some(link)) => words_below(link, 12)
             .map(|number| (0, number))
             .or_else(|| Some((from_base(link)?, aux::RETURN_AT_BASE))),
         (Some(frame), None) => Some((words(frame)?, aux::SAME)),
         (Some(frame), Some(link)) if link == frame.checked_add(8)? => words(frame)
             .map(|bp| (bp, aux::AFTER))
             .or_else(|| Some((from_base(frame)?, aux::RECORD_AT_BASE))),
-        (Some(frame), Some(link)) => Some((words(frame)?, below(link, 12)?)),
+        (Some(frame), Some(link)) => Some((words(frame)?, words_below(link, 12)?)),
     }
 }
 
@@ -170,12 +170,12 @@ fn eighths(offset: i64) -> Option<i16> {
     (offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
 }
 
-/// Returns the distance of an offset below the CFA in words, if the distance is from 2 to `most`.
-fn below(offset: i64, most: u8) -> Option<u8> {
+/// Returns the distance of an offset below the CFA in words, if the distance is from 2 to `max`.
+fn words_below(offset: i64, max: u8) -> Option<u8> {
     let words = eighths(offset)?
         .checked_neg()
         .and_then(|words| u8::try_from(words).ok())?;
-    (2..=most).contains(&words).then_some(words)
+    (2..=max).contains(&words).then_some(words)
 }
 
 fn known_expression<'a, S>(expression: &UnwindExpression<usize>, frames: &S) -> Option<(Rule, i16)>
@@ -243,25 +243,28 @@ mod tests {
     #[test]
     fn what_lies_far_below_the_frame_of_64_bit_arm_is_counted_from_its_register() {
         // str x30, [sp, -48]!
-        assert_eq!(places(48, None, Some(-48)), Some((0, 6)));
+        assert_eq!(register_slots(48, None, Some(-48)), Some((0, 6)));
         // stp x29, x30, [sp, -64]!
-        assert_eq!(places(64, Some(-64), Some(-56)), Some((-8, aux::AFTER)));
+        assert_eq!(register_slots(64, Some(-64), Some(-56)), Some((-8, aux::AFTER)));
         // sub sp, sp, 2064; stp x29, x30, [sp, 16]
-        assert_eq!(places(2064, Some(-2048), Some(-2040)), Some((2, aux::RECORD_AT_BASE)));
+        assert_eq!(
+            register_slots(2064, Some(-2048), Some(-2040)),
+            Some((2, aux::RECORD_AT_BASE))
+        );
         // sub sp, sp, 2064; str x30, [sp]
-        assert_eq!(places(2064, None, Some(-2064)), Some((0, aux::RETURN_AT_BASE)));
-        assert_eq!(places(1 << 20, None, Some(-1024)), None);
-        assert_eq!(places(64, Some(-60), Some(-52)), None);
-        assert_eq!(places(i64::MAX, Some(i64::MAX), Some(i64::MAX)), None);
+        assert_eq!(register_slots(2064, None, Some(-2064)), Some((0, aux::RETURN_AT_BASE)));
+        assert_eq!(register_slots(1 << 20, None, Some(-1024)), None);
+        assert_eq!(register_slots(64, Some(-60), Some(-52)), None);
+        assert_eq!(register_slots(i64::MAX, Some(i64::MAX), Some(i64::MAX)), None);
     }
 
     #[test]
     fn words_below_the_frame_are_counted_from_the_second() {
-        assert_eq!(below(-16, 15), Some(2));
-        assert_eq!(below(-120, 15), Some(15));
-        assert_eq!(below(-128, 15), None);
-        assert_eq!(below(-8, 15), None);
-        assert_eq!(below(16, 15), None);
-        assert_eq!(below(-12, 15), None);
+        assert_eq!(words_below(-16, 15), Some(2));
+        assert_eq!(words_below(-120, 15), Some(15));
+        assert_eq!(words_below(-128, 15), None);
+        assert_eq!(words_below(-8, 15), None);
+        assert_eq!(words_below(16, 15), None);
+        assert_eq!(words_below(-12, 15), None);
     }
 }

@@ -1,8 +1,7 @@
 //! Compiles `.eh_frame` (or `.debug_frame`) of an ELF file into a [`Table`].
 //!
 //! The call frame information is that of the DWARF 5 standard, section 6.4, in the form of the Linux Standard Base
-//! (`.eh_frame`). Rules other than the two register rules and the few well-known expressions of x86-64 compilers
-//! become [`Rule::Complex`].
+//! (`.eh_frame`). Rules that a [`Row`] cannot represent become [`Rule::Complex`].
 
 use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
 use object::{Object, ObjectSection, ReadRef};
@@ -11,7 +10,7 @@ use crate::arm_code;
 use crate::cfi_row::compile_row;
 use crate::row::{Arch, Row, Rule, Table};
 pub use crate::section::CompileError;
-use crate::section::bounded;
+use crate::section::section_bytes;
 
 /// Maximum number of rows of a table. The largest known binaries (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
@@ -19,12 +18,14 @@ const MAX_ROWS: usize = 4_000_000;
 /// function, because a small file can refer to a long entry a million times. The largest programs use a fifth of this
 /// limit.
 const MAX_WORK: u64 = 256 << 20;
-/// Cost, in the same unit, of an instruction that saves or restores all registers, which copies up to ten kilobytes.
+/// Cost of an instruction that saves or restores all registers, in the unit of [`MAX_WORK`]. The instruction copies up
+/// to ten kilobytes.
 const COPY_WORK: u64 = 256;
-/// `DW_CFA_remember_state`. Every such instruction is followed by one that restores the registers.
+/// `DW_CFA_remember_state`, which saves all registers. An instruction that restores them needs one that saved them
+/// before, so counting these bytes covers both.
 const REMEMBER: u8 = 0x0a;
-/// Cost, in the same unit, of a function whose common entry cannot be read. The reader may have searched most of a
-/// section for the end of a text in that entry.
+/// Cost of a function whose common entry cannot be read, in the unit of [`MAX_WORK`]. The reader may have searched
+/// most of a section for the end of a text in that entry.
 const DAMAGED_WORK: u64 = 1 << 20;
 
 /// Information that a table could not represent.
@@ -62,7 +63,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Vec::new();
     let mut losses = Losses::default();
     if let Some(section) = file.section_by_name(".eh_frame") {
-        let data = bounded(&section)?;
+        let data = section_bytes(&section)?;
         let mut frames = gimli::EhFrame::new(&data, endian);
         frames.set_address_size(8);
         frames.set_vendor(vendor);
@@ -71,7 +72,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     if rows.is_empty()
         && let Some(section) = file.section_by_name(".debug_frame")
     {
-        let data = bounded(&section)?;
+        let data = section_bytes(&section)?;
         let mut frames = gimli::DebugFrame::new(&data, endian);
         frames.set_address_size(8);
         frames.set_vendor(vendor);
@@ -142,7 +143,7 @@ where
     let mut context = UnwindContext::new();
     let mut entries = frames.entries(bases);
     let mut work = 0_u64;
-    // A damaged section is used up to the damage.
+    // At damage, the loop ends and keeps the rows before it.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         if rows.len() > MAX_ROWS {
@@ -196,7 +197,7 @@ where
                     };
                     let compiled = compile_row(arch, pc, row, frames);
                     losses.complex += usize::from(compiled.rule == Rule::Complex as u8);
-                    if rows.len() == before || rows.last().is_none_or(|last| !last.says_the_same(&compiled)) {
+                    if rows.len() == before || rows.last().is_none_or(|last| !last.has_same_rule(&compiled)) {
                         rows.push(compiled);
                     }
                     // One function may be as long as the section.
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_signed_return_address_of_64_bit_arm_is_found_and_its_signature_dropped() {
-        use crate::walk::{Found, REGISTERS, Snapshot, Stop, walk};
+        use crate::walk::{REGISTERS, RuleLookup, Snapshot, Stop, walk};
 
         let mut frames = gimli::EhFrame::new(&ARM, RunTimeEndian::Little);
         frames.set_address_size(8);
@@ -284,8 +285,8 @@ mod tests {
             bytes: &bytes,
         };
         let find = |address: u64| match table.find(u32::try_from(address).unwrap()) {
-            Some(row) if row.kind() != Rule::None => Found::Row(*row),
-            _ => Found::FramePointers,
+            Some(row) if row.kind() != Rule::None => RuleLookup::Row(*row),
+            _ => RuleLookup::FramePointers,
         };
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
@@ -365,7 +366,7 @@ mod tests {
         let common = [0x0a, 0x0b].repeat(32 << 10);
         let compile = |functions| compile_frames(&frames(b"", &common, functions, &[0x41, 0x0e, 16])).0;
         assert!(compile(10).is_ok());
-        // It would take half an hour, if each had 128 MiB.
+        // Without a limit, functions with 128 MiB each would take half an hour.
         let done = compile(100);
         assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
     }

@@ -11,11 +11,11 @@ pub struct Function<'a> {
     pub start: u64,
     /// End address (exclusive).
     pub end: u64,
-    /// True if it is the outermost frame.
+    /// True if the function is the outermost frame.
     pub is_top: bool,
-    /// True if it switches to another stack.
+    /// True if the function switches to another stack.
     pub switches: bool,
-    /// True if a signal handler returns to it.
+    /// True if a signal handler returns to the function.
     pub is_signal_return: bool,
     /// For each piece, its end address and the number of bytes that the stack pointer is below its value at the call.
     pub offsets: &'a [(u64, i64)],

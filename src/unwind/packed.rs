@@ -1,7 +1,7 @@
 //! Packed unwind tables, in the format in which this process and the kernel store and search them (`struct line` in
 //! `bpf/include/records.h`): four bytes per row.
 //!
-//! In: sorted rows. Out: lines of 64 bytes. The first line is a header with the most frequent rules. It is followed by
+//! In: sorted rows. Out: lines of 64 bytes. The first line is a header with the most frequent rules. The next words are
 //! all rules, each once and the most frequent first, then an index with the first row of each page of the file's
 //! addresses, then the rows. The high bits of a row are the offset in the page, and the low bits are the number of
 //! the rule. Pages are small enough that an average page has its rows in two lines, and large enough that the index
@@ -40,9 +40,9 @@ const MAX_SHIFT: u32 = 16;
 /// has smaller pages.
 const MIN_SHIFT: u32 = 8;
 /// Minimum number of rows per word of the index.
-const ROWS_A_PAGE: usize = 16;
+const ROWS_PER_WORD: usize = 16;
 /// Number of rows whose memory is freed at a time during packing.
-const PIECE: usize = 1 << 16;
+const PIECE_ROWS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Packed {
@@ -59,11 +59,11 @@ impl Packed {
         };
         let (rules, numbers) = rules_of(&rows);
         // The number of bits of a row that the numbers of rules leave free.
-        let most = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
+        let max = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
         let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
-        let shift = (MIN_SHIFT..most)
-            .find(|shift| pages_of(*shift) <= rows.len() / ROWS_A_PAGE)
-            .unwrap_or(most);
+        let shift = (MIN_SHIFT..max)
+            .find(|shift| pages_of(*shift) <= rows.len() / ROWS_PER_WORD)
+            .unwrap_or(max);
         let (first_page, pages) = (first.pc >> shift, pages_of(shift));
 
         let rules_at = LINE_WORDS;
@@ -101,7 +101,7 @@ impl Packed {
                 packed.put(pages_at + known, index as u32 + 1);
             }
             packed.put(rows_at + index, row.pc << (32 - shift) | numbers.of(rule_of(&row)));
-            if index.is_multiple_of(PIECE) {
+            if index.is_multiple_of(PIECE_ROWS) {
                 rows.shrink_to_fit();
             }
         }
@@ -125,7 +125,7 @@ impl Packed {
         find(&self.lines, pc)
     }
 
-    /// Returns true if it has no rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -216,18 +216,18 @@ struct Numbers {
 
 impl Numbers {
     /// Number of entries of the cache; a power of two.
-    const RECENT: usize = 1 << 12;
+    const CACHE_ENTRIES: usize = 1 << 12;
 
     fn new() -> Self {
         Self {
             all: HashMap::new(),
-            recent: vec![(0, u32::MAX); Self::RECENT],
+            recent: vec![(0, u32::MAX); Self::CACHE_ENTRIES],
         }
     }
 
     fn place(rule: u32) -> usize {
         // Fibonacci hashing: the high bits of the product with 2^32 divided by the golden ratio.
-        (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::RECENT.trailing_zeros())) as usize
+        (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::CACHE_ENTRIES.trailing_zeros())) as usize
     }
 
     /// Returns the number of a rule, after assigning `next` if it has none yet.

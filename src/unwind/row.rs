@@ -3,11 +3,11 @@
 //! A row applies from its address to that of the next row. It can represent nearly everything that compilers write.
 //! Any other rule becomes [`Rule::Complex`], which ends a walk and is counted.
 
-/// How an unwinder finds the registers of the caller.
+/// The method by which an unwinder finds the registers of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Rule {
-    /// Nothing is known about these addresses.
+    /// The addresses have no rule.
     None = 0,
     /// CFA = stack pointer + `cfa`.
     Sp = 1,
@@ -61,22 +61,23 @@ impl Arch {
     }
 }
 
-/// Where the caller's third tracked register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 12
-/// (to 15 on x86-64) mean at CFA - 8 * number.
+/// The place of the caller's third tracked register, in the high four bits of a [`Row`]'s rule. A number from 2 to 12
+/// (to 15 on x86-64) stands for the address CFA - 8 * number.
 pub(crate) mod aux {
-    /// It is still in the register.
+    /// The value is still in the register.
     pub(crate) const SAME: u8 = 0;
-    // x86-64: it is not known.
+    /// x86-64: the value is not known.
     pub(crate) const LOST: u8 = 1;
-    /// 64-bit Arm: it is at the base register of the CFA plus `bp` words, and the frame pointer is still in its
-    /// register. GCC writes this for frames of any size without a frame pointer.
+    /// 64-bit Arm: the return address is at the base register of the CFA plus `bp` words, and the frame pointer is
+    /// still in its register. GCC writes this for frames of any size without a frame pointer.
     pub(crate) const RETURN_AT_BASE: u8 = 1;
     /// 64-bit Arm: the frame pointer is at the base register of the CFA plus `bp` words, and the return address is in
     /// the next word. GCC writes this for large frames, whose distance from the CFA does not fit into a row.
     pub(crate) const RECORD_AT_BASE: u8 = 13;
-    /// 64-bit Arm: the frame pointer is saved below the stack pointer, the return address at the stack pointer (Go).
+    /// 64-bit Arm: the frame pointer is saved in the word below the stack pointer, and the return address in the word
+    /// at the stack pointer (Go).
     pub(crate) const BELOW: u8 = 14;
-    /// 64-bit Arm: it is in the word after the saved frame pointer.
+    /// 64-bit Arm: the return address is in the word after the saved frame pointer.
     pub(crate) const AFTER: u8 = 15;
 }
 
@@ -106,12 +107,12 @@ impl Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Row {
-    /// First address to which it applies (virtual address before relocation, as in the file's tables).
+    /// First address to which the row applies (virtual address before relocation, as in the file's tables).
     pub pc: u32,
     /// Offset of the CFA from its register, in units of 8 bytes.
     pub cfa: i16,
-    /// Where the caller's frame pointer is saved, relative to the CFA in units of 8 bytes; 0 if it is still in the
-    /// register.
+    /// Position of the caller's saved frame pointer, relative to the CFA in units of 8 bytes; 0 if the frame pointer is
+    /// still in its register.
     pub bp: i8,
     /// Number of the [`Rule`] in the low four bits. The high four bits are a register for [`Rule::Register`] and
     /// [`Rule::Return`], and otherwise a constant of [`aux`].
@@ -132,7 +133,7 @@ impl Row {
         Rule::from_number(self.rule)
     }
 
-    /// Returns the high four bits of its rule.
+    /// Returns the high four bits of `rule`.
     pub(crate) fn extra(&self) -> u8 {
         self.rule >> 4
     }
@@ -174,7 +175,7 @@ impl Row {
     }
 
     /// Returns true if the rules are equal, wherever they begin.
-    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_rule(&self, other: &Self) -> bool {
         (self.cfa, self.bp, self.rule) == (other.cfa, other.bp, other.rule)
     }
 }
@@ -196,21 +197,21 @@ impl Table {
     /// counts, but a gap ([`Rule::None`]) never replaces a rule.
     pub fn new(mut rows: Vec<Row>) -> Self {
         let key = |row: &Row| (row.pc, row.rule != Rule::None as u8);
-        // Large tables are sorted once and pass this check twice. A sort needs half as much memory again.
+        // A sort needs half as much memory again, so rows that an earlier call has sorted are not sorted again.
         if !rows.is_sorted_by_key(key) {
             rows.sort_by_key(key);
         }
-        // The loop works in place: rows before `kept` are final, and each row from `kept` on is read once.
+        // The loop works in place: the first `kept` rows are the result so far, and each later row is read once.
         let mut kept = 0;
         for index in 0..rows.len() {
             let row = rows[index];
             if kept > 0 && rows[kept - 1].pc == row.pc {
                 rows[kept - 1] = row;
                 // Drop the row if it now repeats its predecessor.
-                if kept >= 2 && rows[kept - 2].says_the_same(&row) {
+                if kept >= 2 && rows[kept - 2].has_same_rule(&row) {
                     kept -= 1;
                 }
-            } else if kept == 0 || !rows[kept - 1].says_the_same(&row) {
+            } else if kept == 0 || !rows[kept - 1].has_same_rule(&row) {
                 rows[kept] = row;
                 kept += 1;
             }
@@ -247,7 +248,7 @@ impl Table {
         find(&self.rows, pc)
     }
 
-    /// Returns true if it has no rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -4,7 +4,7 @@ use object::ObjectSection;
 
 use alluvium_base::expand::{self, ExpandError};
 
-/// Why a table could not be compiled.
+/// The reason why a table could not be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The file is not an ELF file, or a section cannot be read.
@@ -14,10 +14,10 @@ pub enum CompileError {
     #[error("malformed call frame information: {0}")]
     Frames(#[from] gimli::Error),
     /// There are more rows than a table may have.
-    #[error("more than {0} rules")]
+    #[error("the table has more than {0} rows")]
     TooLarge(usize),
-    /// There are more bytes than may be read or executed.
-    #[error("more than {0} bytes of call frame information")]
+    /// A section has more bytes than may be read, or its instructions have more bytes than may be executed.
+    #[error("there are more than {0} bytes of call frame information")]
     TooLong(u64),
     /// A compressed section cannot be unpacked.
     #[error("a compressed section is damaged, or its size is not the one that it states")]
@@ -38,11 +38,11 @@ impl CompileError {
 const MAX_SECTION: u64 = 128 << 20;
 
 /// Returns the bytes of a section, unless there are too many.
-pub(crate) fn bounded<'data, S: ObjectSection<'data>>(
+pub(crate) fn section_bytes<'data, S: ObjectSection<'data>>(
     section: &S,
 ) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
     expand::section(section, MAX_SECTION).map_err(|error| match error {
-        ExpandError::TooLong(most) => CompileError::TooLong(most),
+        ExpandError::TooLong(max) => CompileError::TooLong(max),
         ExpandError::Elf(error) => error.into(),
         ExpandError::Damaged => CompileError::Damaged,
     })

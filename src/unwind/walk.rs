@@ -1,7 +1,8 @@
 //! Walks a copied stack with the same rules as the BPF program.
 //!
-//! In: registers and the top of a stack as bytes, and a function that finds the rule for an address. Out: the return
-//! addresses, leaf first, and why the walk ended. The walk reads only its arguments.
+//! In: registers and the top of a stack as bytes, and a function that finds the rule for an address. Out: the address
+//! of the leaf, the return addresses of its callers, and the reason why the walk ended. The walk reads only its
+//! arguments.
 
 use crate::row::{Arch, Row, Rule, aux};
 
@@ -25,7 +26,7 @@ pub const REGISTERS: usize = 16;
 /// A [`Snapshot`] that owns its bytes.
 #[derive(Debug, Clone)]
 pub struct OwnedSnapshot {
-    // All fields except the bytes.
+    /// All fields of the snapshot except the bytes.
     registers: Snapshot<'static>,
     bytes: Vec<u8>,
 }
@@ -52,7 +53,7 @@ impl OwnedSnapshot {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FrameState {
     ip: u64,
     sp: u64,
     bp: u64,
@@ -61,11 +62,11 @@ struct Place {
     all: Option<[u64; REGISTERS]>,
 }
 
-/// Why a walk ended. The numbers are those of `enum stop` in `bpf/include/records.h`.
+/// The reason why a walk ended. The numbers are those of `enum stop` in `bpf/include/records.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Stop {
-    /// There was no user stack: the thread is a kernel thread.
+    /// The thread is a kernel thread and has no user stack.
     NoUser = 0,
     /// The walk reached the outermost frame.
     End = 1,
@@ -79,7 +80,7 @@ pub enum Stop {
     NoRule = 5,
     /// The walk does not follow this kind of rule.
     Rule = 6,
-    /// The next frame is not above this one.
+    /// The chain of frames is broken: the caller's frame is not above the frame of the function that it called.
     Order = 7,
     /// The mappings of the process were not known.
     NewProcess = 8,
@@ -124,11 +125,11 @@ impl Stop {
 
 /// The result of looking up the rule for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum RuleLookup {
     NoMapping,
     /// The mapping has no table. The walk follows frame pointers.
     FramePointers,
-    /// The rule that applies there.
+    /// The rule that applies at the address.
     Row(Row),
     /// The table is not available yet. The caller retries the walk later.
     NoTable,
@@ -143,10 +144,10 @@ pub fn walk(
     arch: Arch,
     snapshot: &Snapshot<'_>,
     limit: usize,
-    find: impl Fn(u64) -> Found,
+    find: impl Fn(u64) -> RuleLookup,
     frames: &mut Vec<u64>,
 ) -> Stop {
-    let mut place = Place {
+    let mut frame = FrameState {
         ip: snapshot.ip,
         sp: snapshot.sp,
         bp: snapshot.bp,
@@ -157,17 +158,17 @@ pub fn walk(
         all: Some(snapshot.registers),
     };
     for _ in 0..limit {
-        frames.push(place.ip);
+        frames.push(frame.ip);
         // Except at the leaf, the address is a return address, and the rule of the byte before it applies.
-        let address = place.ip.wrapping_sub(u64::from(place.all.is_none()));
+        let address = frame.ip.wrapping_sub(u64::from(frame.all.is_none()));
         let row = match find(address) {
-            Found::NoMapping => return Stop::NoMapping,
-            Found::FramePointers => Row::frame_pointers(arch),
-            Found::Row(row) => row,
-            Found::NoTable => return Stop::NoTable,
+            RuleLookup::NoMapping => return Stop::NoMapping,
+            RuleLookup::FramePointers => Row::frame_pointers(arch),
+            RuleLookup::Row(row) => row,
+            RuleLookup::NoTable => return Stop::NoTable,
         };
-        match caller(arch, snapshot, &place, address, row) {
-            Ok(next) => place = next,
+        match caller(arch, snapshot, &frame, address, row) {
+            Ok(next) => frame = next,
             Err(stop) => return stop,
         }
     }
@@ -175,56 +176,56 @@ pub fn walk(
 }
 
 /// Computes the registers of the caller, with the same steps as `step` of `bpf/profiler.bpf.c`.
-fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row: Row) -> Result<Place, Stop> {
+fn caller(arch: Arch, snapshot: &Snapshot<'_>, frame: &FrameState, address: u64, row: Row) -> Result<FrameState, Stop> {
     let word = |address: u64| read(snapshot, address).ok_or(Stop::Read);
     let offset = i64::from(row.cfa) * 8;
     let rule = row.kind();
     let mut extra = row.extra();
     let mut bp_offset = i64::from(row.bp) * 8;
-    let mut next = *place;
+    let mut next = *frame;
     let mut ip = None;
     let cfa = match rule {
-        Rule::Sp => place.sp.wrapping_add_signed(offset),
-        Rule::Bp | Rule::Switch if place.bp == 0 => return Err(Stop::End),
-        Rule::Bp | Rule::Switch => place.bp.wrapping_add_signed(offset),
+        Rule::Sp => frame.sp.wrapping_add_signed(offset),
+        Rule::Bp | Rule::Switch if frame.bp == 0 => return Err(Stop::End),
+        Rule::Bp | Rule::Switch => frame.bp.wrapping_add_signed(offset),
         Rule::End => return Err(Stop::End),
         Rule::None => return Err(Stop::NoRule),
-        Rule::Signal => return interrupted(arch, snapshot, place.sp),
-        Rule::Plt if arch == Arch::X86_64 => place.sp.wrapping_add(if address & 15 >= 11 { 16 } else { 8 }),
+        Rule::Signal => return interrupted(arch, snapshot, frame.sp),
+        Rule::Plt if arch == Arch::X86_64 => frame.sp.wrapping_add(if address & 15 >= 11 { 16 } else { 8 }),
         Rule::BpDeref if arch == Arch::X86_64 => {
-            next.bp = word(place.bp)?;
+            next.bp = word(frame.bp)?;
             bp_offset = 0;
-            word(place.bp.wrapping_add_signed(offset))?
+            word(frame.bp.wrapping_add_signed(offset))?
         }
-        Rule::SpDeref if arch == Arch::X86_64 => word(place.sp.wrapping_add_signed(offset))?.wrapping_add(8),
-        Rule::Aux if arch == Arch::X86_64 && place.aux != 0 => place.aux.wrapping_add_signed(offset),
+        Rule::SpDeref if arch == Arch::X86_64 => word(frame.sp.wrapping_add_signed(offset))?.wrapping_add(8),
+        Rule::Aux if arch == Arch::X86_64 && frame.aux != 0 => frame.aux.wrapping_add_signed(offset),
         Rule::SpFar if arch == Arch::X86_64 => {
             bp_offset = -8 * i64::from(extra);
             extra = aux::LOST;
-            place.sp.wrapping_add(row.far())
+            frame.sp.wrapping_add(row.far())
         }
         Rule::Register | Rule::Return if arch == Arch::X86_64 => {
-            let known = place.all.and_then(|all| all.get(usize::from(extra)).copied());
+            let known = frame.all.and_then(|all| all.get(usize::from(extra)).copied());
             let value = known.ok_or(Stop::Rule)?;
             extra = aux::SAME;
             if rule == Rule::Return {
                 ip = Some(value);
-                place.sp.wrapping_add_signed(offset)
+                frame.sp.wrapping_add_signed(offset)
             } else {
                 value.wrapping_add_signed(offset)
             }
         }
         _ => return Err(Stop::Rule),
     };
-    let is_return = place.all.is_none();
-    if cfa <= place.sp && is_return && rule != Rule::Switch {
+    let is_return = frame.all.is_none();
+    if cfa <= frame.sp && is_return && rule != Rule::Switch {
         return Err(Stop::Order);
     }
     // The description of a leaf that has already restored a register and is about to return still says where the
     // register was saved. That address is below the stack pointer and so not in the copy, but the value is in the
     // register.
     let word_or = |register: u64, at: u64| match word(at) {
-        Err(Stop::Read) if !is_return && at < place.sp => Ok(register),
+        Err(Stop::Read) if !is_return && at < frame.sp => Ok(register),
         read => read,
     };
     let mut bp_at = cfa.wrapping_add_signed(bp_offset);
@@ -232,9 +233,9 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
     let ip = match (arch, extra) {
         (Arch::X86_64, _) => {
             next.aux = match extra {
-                aux::SAME => place.aux,
+                aux::SAME => frame.aux,
                 aux::LOST => 0,
-                number => word_or(place.aux, saved(number)).unwrap_or(0),
+                number => word_or(frame.aux, saved(number)).unwrap_or(0),
             };
             match ip {
                 Some(ip) => ip,
@@ -243,21 +244,21 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
         }
         // Only a leaf still has the return address in the register.
         (Arch::Aarch64, aux::SAME) if is_return => return Err(Stop::Order),
-        (Arch::Aarch64, aux::SAME) => place.aux,
+        (Arch::Aarch64, aux::SAME) => frame.aux,
         (Arch::Aarch64, aux::RETURN_AT_BASE) => {
-            let at = base(place, rule).wrapping_add_signed(bp_offset);
+            let at = base(frame, rule).wrapping_add_signed(bp_offset);
             bp_offset = 0;
             word(at)?
         }
         (Arch::Aarch64, aux::RECORD_AT_BASE) => {
-            bp_at = base(place, rule).wrapping_add_signed(bp_offset);
+            bp_at = base(frame, rule).wrapping_add_signed(bp_offset);
             bp_offset = 8;
             word(bp_at.wrapping_add(8))?
         }
         (Arch::Aarch64, aux::BELOW) => {
-            bp_at = place.sp.wrapping_sub(8);
+            bp_at = frame.sp.wrapping_sub(8);
             bp_offset = -8;
-            word(place.sp)?
+            word(frame.sp)?
         }
         (Arch::Aarch64, aux::AFTER) => word(bp_at.wrapping_add(8))?,
         (Arch::Aarch64, number) => word(saved(number))?,
@@ -266,7 +267,7 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
         next.aux = 0;
     }
     if bp_offset != 0 {
-        next.bp = word_or(place.bp, bp_at)?;
+        next.bp = word_or(frame.bp, bp_at)?;
     }
     next.ip = match arch {
         Arch::X86_64 => ip,
@@ -281,14 +282,14 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
 }
 
 /// Returns the value of the register that the CFA is relative to.
-fn base(place: &Place, rule: Rule) -> u64 {
+fn base(place: &FrameState, rule: Rule) -> u64 {
     if rule == Rule::Sp { place.sp } else { place.bp }
 }
 
 /// Returns the registers of the code that a signal interrupted, from the kernel's frame above `sp`.
-fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, Stop> {
+fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<FrameState, Stop> {
     let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
-    let place = match arch {
+    let frame = match arch {
         Arch::X86_64 => {
             /// DWARF numbers of r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx and rsp, in the order of the ucontext,
             /// which contains them from offset 40 on.
@@ -297,7 +298,7 @@ fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, St
             for (index, register) in ORDER.into_iter().enumerate() {
                 all[register] = word(40 + 8 * index as u64)?;
             }
-            Place {
+            FrameState {
                 ip: word(168)?,
                 sp: all[7],
                 bp: all[6],
@@ -305,7 +306,7 @@ fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, St
                 all: Some(all),
             }
         }
-        Arch::Aarch64 => Place {
+        Arch::Aarch64 => FrameState {
             bp: word(544)?,
             aux: word(552)? & ADDRESS_BITS,
             sp: word(560)?,
@@ -313,7 +314,7 @@ fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, St
             all: Some([0; REGISTERS]),
         },
     };
-    if place.ip == 0 { Err(Stop::End) } else { Ok(place) }
+    if frame.ip == 0 { Err(Stop::End) } else { Ok(frame) }
 }
 
 fn read(snapshot: &Snapshot<'_>, address: u64) -> Option<u64> {
@@ -340,7 +341,7 @@ mod tests {
             bytes: &bytes,
         };
         let mut frames = Vec::new();
-        let stop = walk(Arch::X86_64, &snapshot, 100, |_| Found::FramePointers, &mut frames);
+        let stop = walk(Arch::X86_64, &snapshot, 100, |_| RuleLookup::FramePointers, &mut frames);
         assert_eq!((stop, frames), (Stop::End, vec![0x5000, 0x5001, 0x5002]));
     }
 
@@ -363,7 +364,7 @@ mod tests {
             rule: Rule::Sp as u8,
         };
         let mut frames = Vec::new();
-        let stop = walk(Arch::X86_64, &snapshot, 100, |_| Found::Row(row), &mut frames);
+        let stop = walk(Arch::X86_64, &snapshot, 100, |_| RuleLookup::Row(row), &mut frames);
         assert_eq!((stop, frames), (Stop::Read, vec![0x5000, 0x5001]));
     }
 
@@ -381,7 +382,7 @@ mod tests {
             bytes: &bytes,
         };
         let row = |rule: Rule, cfa, bp, extra: u8| {
-            Found::Row(Row {
+            RuleLookup::Row(Row {
                 pc: 0,
                 cfa,
                 bp,

@@ -82,8 +82,27 @@ fn inner(block: &Block, (path, value): (&str, &Value), out: &mut Writer, found: 
     }
 }
 
-/// Converts the value of an attribute to an expression, or returns the reason why it cannot be converted.
-fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, String> {
+/// The reason why the value of a field cannot be converted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ValueError {
+    #[error("{value} is not a {kind}")]
+    Kind {
+        /// The value, written as JSON.
+        value: String,
+        /// The kind that the field expects.
+        kind: &'static str,
+    },
+    #[error("`{0}` is not a duration")]
+    Duration(String),
+    /// A header has other settings than its values.
+    #[error("only `values` of the header `{0}` can be converted")]
+    Header(String),
+    #[error("cannot be given in YAML")]
+    Capsule,
+}
+
+/// Converts the value of an attribute to an expression.
+fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, ValueError> {
     match (attribute.name, value) {
         // Prometheus keeps the list of values in a nested key.
         ("http_headers", Value::Object(headers)) => {
@@ -93,7 +112,7 @@ fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, Strin
                     .get("values")
                     .filter(|_| header.as_object().is_some_and(|one| one.len() == 1))
                 else {
-                    return Err(format!("only `values` of the header `{name}` can be converted"));
+                    return Err(ValueError::Header(name.clone()));
                 };
                 lists.insert(name.clone(), values.clone());
             }
@@ -103,8 +122,13 @@ fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, Strin
     }
 }
 
-fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
-    let wrong = |what: &str| Err(format!("{value} is not a {what}"));
+fn of_kind(kind: Kind, value: &Value) -> Result<String, ValueError> {
+    let wrong = |kind: &'static str| {
+        Err(ValueError::Kind {
+            value: value.to_string(),
+            kind,
+        })
+    };
     match (kind, value) {
         (Kind::Any, _) => Ok(expression(value)),
         (Kind::Bool, Value::String(text)) => truth(text).map_or_else(|| wrong("boolean"), |is| Ok(is.to_string())),
@@ -124,12 +148,12 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
         (Kind::String | Kind::Secret | Kind::OptionalSecret, _) => wrong("string"),
         (Kind::Duration, Value::String(text)) => duration(text).map(|text| quote(&text)),
         (Kind::List(kind), Value::Array(items)) => {
-            let items: Result<Vec<String>, String> = items.iter().map(|item| of_kind(*kind, item)).collect();
+            let items: Result<Vec<String>, ValueError> = items.iter().map(|item| of_kind(*kind, item)).collect();
             Ok(format!("[{}]", items?.join(", ")))
         }
         (Kind::Map(kind), Value::Object(fields)) => {
             let field = |(name, value): (&String, &Value)| Ok(format!("{} = {}", quote(name), of_kind(*kind, value)?));
-            let fields: Result<Vec<String>, String> = fields.iter().map(field).collect();
+            let fields: Result<Vec<String>, ValueError> = fields.iter().map(field).collect();
             Ok(format!("{{{}}}", fields?.join(", ")))
         }
         (Kind::Bool, _) => wrong("boolean"),
@@ -137,13 +161,13 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
         (Kind::Duration, _) => wrong("duration"),
         (Kind::List(_), _) => wrong("list"),
         (Kind::Map(_), _) => wrong("mapping"),
-        (Kind::Capsule(_), _) => Err("cannot be given in YAML".to_owned()),
+        (Kind::Capsule(_), _) => Err(ValueError::Capsule),
     }
 }
 
 /// Converts a Prometheus duration to a Go duration, which has no unit above the hour: `1d12h` becomes `36h`.
-pub(super) fn duration(text: &str) -> Result<String, String> {
-    let wrong = || format!("`{text}` is not a duration");
+pub(super) fn duration(text: &str) -> Result<String, ValueError> {
+    let wrong = || ValueError::Duration(text.to_owned());
     let (mut out, mut hours, mut rest) = (String::new(), 0_u64, text);
     if matches!(text, "" | "0") {
         return if text.is_empty() {

@@ -23,6 +23,7 @@ use crate::app::foreign::findings::Findings;
 pub(crate) use crate::app::foreign::format::Format;
 use crate::app::foreign::job::Jobs;
 use crate::app::foreign::text::Writer;
+use alluvium_lang::Diagnostics;
 
 /// Maximum size of a configuration, in bytes.
 const MAX_BYTES: usize = 16 << 20;
@@ -96,7 +97,7 @@ impl Conversion {
         let mut found = Findings::default();
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
         let text = self.text(folder, yaml, &mut found);
-        let text = text.map_err(|problem| refused(vec![problem]))?;
+        let text = text.map_err(|error| refused(vec![error.to_string()]))?;
         let Findings { problems, mut notes } = found;
         match self.problems {
             Problems::Refuse if !problems.is_empty() => return Err(refused(problems)),
@@ -107,7 +108,7 @@ impl Conversion {
     }
 
     /// Returns the converted configuration, or an error if the YAML cannot be parsed at all.
-    fn text(&self, folder: &Path, yaml: &str, found: &mut Findings) -> Result<String, String> {
+    fn text(&self, folder: &Path, yaml: &str, found: &mut Findings) -> Result<String, FileError> {
         let mut writer = Writer::default();
         match self.format {
             Format::KubeProfefe => agents::kube_profefe(&documents(yaml)?, &mut writer, found),
@@ -119,31 +120,45 @@ impl Conversion {
         writer.attribute("url", &alluvium_lang::literal::quote(&self.push_url));
         writer.close();
         writer.close();
-        alluvium_lang::fmt(&writer.finish())
-            .map_err(|_| "the result is an invalid configuration: please report it".to_owned())
+        alluvium_lang::fmt(&writer.finish()).map_err(FileError::Output)
     }
 }
 
-/// Parses YAML with any number of documents.
-fn documents(yaml: &str) -> Result<Vec<Value>, String> {
-    check_length(yaml)?;
-    yaml::documents(yaml)
+/// The reason why a file cannot be converted at all.
+#[derive(Debug, thiserror::Error)]
+enum FileError {
+    #[error("the file is longer than {} MiB", MAX_BYTES >> 20)]
+    TooLong,
+    /// The parser of YAML rejects the file.
+    #[error(transparent)]
+    Yaml(#[from] Box<serde_saphyr::Error>),
+    #[error("the file must be a mapping")]
+    NotAMapping,
+    /// The converter wrote a configuration with syntax errors, which is a mistake in this program.
+    #[error("the result is an invalid configuration: please report it")]
+    Output(Diagnostics),
 }
 
-fn check_length(yaml: &str) -> Result<(), String> {
+/// Parses YAML with any number of documents.
+fn documents(yaml: &str) -> Result<Vec<Value>, FileError> {
+    check_length(yaml)?;
+    Ok(yaml::documents(yaml).map_err(Box::new)?)
+}
+
+fn check_length(yaml: &str) -> Result<(), FileError> {
     if yaml.len() > MAX_BYTES {
-        return Err(format!("the file is longer than {} MiB", MAX_BYTES >> 20));
+        return Err(FileError::TooLong);
     }
     Ok(())
 }
 
 /// Parses the YAML, whose root must be a mapping.
-fn read(yaml: &str) -> Result<Map<String, Value>, String> {
+fn read(yaml: &str) -> Result<Map<String, Value>, FileError> {
     check_length(yaml)?;
-    match yaml::document(yaml)? {
+    match yaml::document(yaml).map_err(Box::new)? {
         Value::Object(root) => Ok(root),
         Value::Null => Ok(Map::new()),
-        _ => Err("the file must be a mapping".to_owned()),
+        _ => Err(FileError::NotAMapping),
     }
 }
 

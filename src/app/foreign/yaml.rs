@@ -17,16 +17,14 @@ const FALSE: [&str; 11] = [
 ];
 
 /// Parses a text that has one document.
-pub(super) fn document(yaml: &str) -> Result<Value, String> {
-    let read: Spanned<Node> =
-        serde_saphyr::from_str_with_options(yaml, options()).map_err(|error| error.to_string())?;
+pub(super) fn document(yaml: &str) -> Result<Value, serde_saphyr::Error> {
+    let read: Spanned<Node> = serde_saphyr::from_str_with_options(yaml, options())?;
     Ok(value(read, yaml))
 }
 
 /// Parses any number of documents.
-pub(super) fn documents(yaml: &str) -> Result<Vec<Value>, String> {
-    let read: Result<Vec<Spanned<Node>>, _> = serde_saphyr::from_multiple_with_options(yaml, options());
-    let read = read.map_err(|error| error.to_string())?;
+pub(super) fn documents(yaml: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
+    let read: Vec<Spanned<Node>> = serde_saphyr::from_multiple_with_options(yaml, options())?;
     Ok(read.into_iter().map(|node| value(node, yaml)).collect())
 }
 

@@ -27,7 +27,7 @@ use alluvium_admin::listen::Tls;
 use alluvium_components::common::serving::server_tls;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_pipeline::check::settings::http::HttpSettings;
-use alluvium_pipeline::component::own_http::Answer;
+use alluvium_pipeline::component::own_http::Handler;
 use alluvium_pipeline::run::prepare::Apply;
 
 use password::Auth;
@@ -84,7 +84,7 @@ async fn check_password(State(protection): State<Protection>, request: Request, 
 }
 
 /// Returns a function with which components call the routes without a socket.
-pub(crate) fn from_within(routes: Router) -> Answer {
+pub(crate) fn from_within(routes: Router) -> Handler {
     Arc::new(move |request: http::Request<Bytes>| {
         let routes = routes.clone();
         Box::pin(async move {

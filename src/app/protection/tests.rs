@@ -378,7 +378,7 @@ async fn components_reach_the_endpoints_without_a_socket_and_with_the_password()
         if let Some(authorization) = authorization {
             request = request.header("Authorization", authorization);
         }
-        own.ask(request.body(Bytes::new()).unwrap()).await
+        own.send(request.body(Bytes::new()).unwrap()).await
     };
     assert_eq!(ask(None).await.status(), 401);
     // The header contains `reader:x`.

@@ -41,7 +41,7 @@ impl Endpoint {
             path: path.to_owned(),
             message,
         };
-        let base = http_url(&settings.url).map_err(|message| error("url", message))?;
+        let base = http_url(&settings.url).map_err(|failed| error("url", failed.to_string()))?;
         let options = client_options(&settings.client, user_agent).map_err(|errors| {
             let first = errors.0.into_iter().next();
             first.unwrap_or_else(|| error("", "invalid arguments".to_owned()))

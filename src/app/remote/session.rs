@@ -9,6 +9,7 @@ use crate::app::remote::running::Running;
 use alluvium_base::Shutdown;
 use alluvium_lang::Diagnostics;
 use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::client::ClientError;
 use alluvium_wire::collector::{self, Answer, Status};
 use alluvium_wire::connect::Code;
 
@@ -16,6 +17,18 @@ use alluvium_wire::connect::Code;
 const REQUEST: Duration = Duration::from_secs(30);
 /// Timeout of the request that removes the registration.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The reason why a request to the server failed.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    /// The credentials for the server cannot be obtained.
+    #[error(transparent)]
+    Credentials(#[from] ClientError),
+    #[error("cannot register this collector: {0}")]
+    Register(#[source] CallError),
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
 
 /// A session with a remote configuration server.
 pub(super) struct Session {
@@ -93,7 +106,7 @@ impl Session {
             Some(Err(error)) => {
                 running.metrics.failed();
                 tracing::error!(
-                    error,
+                    %error,
                     "cannot fetch the remote configuration; the running configuration stays in force"
                 );
                 false
@@ -110,30 +123,29 @@ impl Session {
         }
         let farewell = async {
             let caller = self.caller().await?;
-            collector::unregister(&caller, &own.identity.id)
-                .await
-                .map_err(|error| error.to_string())
+            collector::unregister(&caller, &own.identity.id).await?;
+            Ok::<(), RequestError>(())
         };
         match tokio::time::timeout(FAREWELL, farewell).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(error, "cannot unregister this collector"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot unregister this collector"),
             Err(_) => tracing::warn!("cannot unregister this collector: timeout"),
         }
     }
 
-    async fn caller(&self) -> Result<Caller, String> {
+    async fn caller(&self) -> Result<Caller, ClientError> {
         let endpoint = &self.endpoint;
-        let headers = endpoint.client.headers().await.map_err(|error| error.to_string())?;
+        let headers = endpoint.client.headers().await?;
         let caller = Caller::new(endpoint.client.client().clone(), endpoint.base.clone());
         Ok(caller.with_headers(headers).with_timeout(REQUEST))
     }
 
-    async fn ask(&mut self) -> Result<(Answer, Duration), String> {
+    async fn ask(&mut self) -> Result<(Answer, Duration), RequestError> {
         let caller = self.caller().await?;
         let identity = &self.endpoint.identity;
         if !self.is_registered {
             let registered = collector::register(&caller, identity).await;
-            registered.map_err(|error| format!("cannot register this collector: {error}"))?;
+            registered.map_err(RequestError::Register)?;
             self.is_registered = true;
         }
         let news = self
@@ -157,7 +169,7 @@ impl Session {
                     }
                 );
                 self.is_registered &= !forgot;
-                Err(error.to_string())
+                Err(error.into())
             }
         }
     }
@@ -221,7 +233,7 @@ impl Session {
     /// it again at the next request.
     async fn tell(&mut self, shutdown: &Shutdown) {
         if let Some(Err(error)) = shutdown.run_until_cancelled(self.ask()).await {
-            tracing::debug!(error, "cannot report the status of the configuration");
+            tracing::debug!(%error, "cannot report the status of the configuration");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::re2::error::{Re2Error, SyntaxError};
 use crate::re2::escape::escape;
 
 /// Named classes of POSIX and Perl. `\s` does not contain the vertical tab; `[[:space:]]` does.
-const NAMED: [(&str, &[(u8, u8)]); 17] = [
+const NAMED_CLASSES: [(&str, &[(u8, u8)]); 17] = [
     ("alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
     ("alpha", &[(b'A', b'Z'), (b'a', b'z')]),
     ("ascii", &[(0, 0x7f)]),
@@ -123,7 +123,7 @@ fn posix(rest: &str, is_folded: bool) -> Result<Option<(ClassUnicode, usize)>, R
 }
 
 fn named(name: &str, is_negated: bool, is_folded: bool) -> Option<ClassUnicode> {
-    let (_, ranges) = NAMED.iter().find(|(known, _)| *known == name)?;
+    let (_, ranges) = NAMED_CLASSES.iter().find(|(known, _)| *known == name)?;
     let ranges = ranges
         .iter()
         .map(|(low, high)| ClassUnicodeRange::new(char::from(*low), char::from(*high)));

@@ -3,7 +3,7 @@
 /// The reason why an expression is refused. The kinds of syntax errors and their texts are those of Go.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Re2Error {
-    /// A part of the expression is wrong.
+    /// A part of the expression is invalid.
     #[error("{kind}{}", shown(.part))]
     Syntax {
         /// The kind of mistake, as in Go.

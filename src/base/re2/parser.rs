@@ -25,7 +25,7 @@ pub(super) struct Parsed {
 pub(super) fn parse(text: &str, flags: Flags) -> Result<Parsed, Re2Error> {
     let mut parser = Parser {
         text,
-        at: 0,
+        position: 0,
         flags,
         stack: Vec::new(),
         groups: 0,
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<Parsed, Re2Error> {
 struct Parser<'a> {
     text: &'a str,
     /// Number of bytes read so far.
-    at: usize,
+    position: usize,
     flags: Flags,
     stack: Vec<Item>,
     groups: u32,
@@ -95,24 +95,24 @@ impl Node {
 
 impl<'a> Parser<'a> {
     fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.position..).unwrap_or_default()
     }
 
     fn run(&mut self) -> Result<(), Re2Error> {
         // Start of the preceding repetition, if it ends where the next item begins.
         let mut last_repeat: Option<usize> = None;
         while let Some(letter) = self.rest().chars().next() {
-            let start = self.at;
+            let start = self.position;
             let mut is_repeat = false;
             match letter {
                 '(' => self.open()?,
                 '|' => {
                     self.stack.push(Item::Bar);
-                    self.at += 1;
+                    self.position += 1;
                 }
                 ')' => {
                     self.close()?;
-                    self.at += 1;
+                    self.position += 1;
                 }
                 '^' | '$' => self.anchor(letter),
                 '.' => {
@@ -150,14 +150,14 @@ impl<'a> Parser<'a> {
 
     fn class(&mut self, class: ClassUnicode, length: usize) {
         self.push(Hir::class(Class::Unicode(class)));
-        self.at += length;
+        self.position += length;
     }
 
     fn literal(&mut self, code: u32, length: usize) {
         match char::from_u32(code).filter(|_| !self.flags.is_folded) {
             Some(letter) => {
                 self.push(Hir::literal(letter.to_string().into_bytes()));
-                self.at += length;
+                self.position += length;
             }
             None => self.class(range(code, code, self.flags.is_folded), length),
         }
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
 
     fn look(&mut self, look: Look, length: usize) {
         self.push(Hir::look(look));
-        self.at += length;
+        self.position += length;
     }
 
     fn anchor(&mut self, letter: char) {
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
             Some(b'b') => self.look(Look::WordAscii, 2),
             Some(b'B') => self.look(Look::WordAsciiNegate, 2),
             Some(b'Q') => {
-                self.at += 2;
+                self.position += 2;
                 let (quoted, end) = match self.rest().find("\\E") {
                     Some(end) => (self.rest().get(..end).unwrap_or_default(), 2),
                     None => (self.rest(), 0),
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
                 for letter in quoted.chars() {
                     self.literal(u32::from(letter), letter.len_utf8());
                 }
-                self.at += end;
+                self.position += end;
             }
             _ => {
                 if let Some((class, length)) = escaped(rest, self.flags.is_folded)? {
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
     fn open(&mut self) -> Result<(), Re2Error> {
         let number = if self.rest().starts_with("(?") {
             let (found, length) = special(self.rest(), self.flags)?;
-            self.at += length;
+            self.position += length;
             match found {
                 Special::Named(name) => {
                     self.groups += 1;
@@ -229,7 +229,7 @@ impl<'a> Parser<'a> {
                 }
             }
         } else {
-            self.at += 1;
+            self.position += 1;
             self.groups += 1;
             self.groups
         };
@@ -278,17 +278,17 @@ impl<'a> Parser<'a> {
     }
 
     fn repeat(&mut self, counts: Counts, length: usize, last: Option<usize>) -> Result<(), Re2Error> {
-        let start = self.at;
+        let start = self.position;
         let Counts { min, max, is_counted } = counts;
-        self.at += length;
+        self.position += length;
         let is_lazy = self.rest().starts_with('?');
-        self.at += usize::from(is_lazy);
+        self.position += usize::from(is_lazy);
         let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
         if let Some(last) = last {
-            return Err(SyntaxError::NestedRepetition.at(part(last, self.at)));
+            return Err(SyntaxError::NestedRepetition.at(part(last, self.position)));
         }
         let Some(Item::Node(node)) = self.stack.pop() else {
-            return Err(SyntaxError::MissingArgument.at(part(start, self.at)));
+            return Err(SyntaxError::MissingArgument.at(part(start, self.position)));
         };
         let times = max.unwrap_or(min);
         let count = match (is_counted, max) {
@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
             (false, _) => node.count,
         };
         if is_counted && times >= 2 && count > MAX_COUNT {
-            return Err(SyntaxError::RepeatCount.at(part(start, self.at)));
+            return Err(SyntaxError::RepeatCount.at(part(start, self.position)));
         }
         let hir = Hir::repetition(Repetition {
             min,

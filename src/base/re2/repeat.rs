@@ -5,7 +5,7 @@ use crate::re2::error::{Re2Error, SyntaxError};
 /// Maximum count of a repetition. It also limits the product of nested counts.
 pub(super) const MAX_COUNT: u32 = 1000;
 /// Value for a count that does not fit in 32 bits. It is larger than [`MAX_COUNT`], so the count is refused.
-const TOO_MANY: u32 = 100_000_000;
+const OVERSIZED_COUNT: u32 = 100_000_000;
 
 /// The minimum and maximum count of a repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,5 +72,5 @@ fn number(text: &str) -> Option<(u32, &str)> {
     if number.is_empty() || number.len() > 1 && number.starts_with('0') {
         return None;
     }
-    Some((number.parse().unwrap_or(TOO_MANY), rest))
+    Some((number.parse().unwrap_or(OVERSIZED_COUNT), rest))
 }

@@ -1,6 +1,7 @@
 //! Shared code of the commands: output, tables, times, and the flags of server and storage.
 
 pub(in crate::cli) mod content;
+pub(in crate::cli) mod flag_error;
 pub(in crate::cli) mod folder;
 pub(in crate::cli) mod output;
 pub(in crate::cli) mod plain;

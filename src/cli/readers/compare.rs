@@ -45,7 +45,7 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
     let base = args.base_source()?;
     let (mut after, mut before) = (args.source.load().await?, base.load().await?);
     after.alike(&mut before)?;
-    let options = args.report.options(Trim::NOTHING);
+    let options = args.report.options(Trim::NONE);
     let difference = Difference::new(
         Side {
             profile: before.profile().clone(),

@@ -26,6 +26,6 @@ pub struct PeekArgs {
 
 pub(crate) async fn run(args: PeekArgs) -> anyhow::Result<()> {
     let loaded = args.source.load().await?;
-    let report = args.report.report(&loaded, Trim::NOTHING);
+    let report = args.report.report(&loaded, Trim::NONE);
     output::write_text(report.peek(&args.functions)?.as_bytes())
 }

@@ -3,6 +3,7 @@
 use alluvium_base::re2::Expression;
 use clap::{Args, ValueEnum};
 
+use crate::cli::common::flag_error::FlagError;
 use crate::cli::readers::source::Loaded;
 use alluvium_profile::report::{Focus, Grouping, Options, Order, Report, Trim};
 
@@ -67,14 +68,12 @@ pub enum By {
     Line,
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
-    let share: f64 = text
-        .parse()
-        .map_err(|_| "write it as a number from 0 to 1".to_owned())?;
+fn parse_share(text: &str) -> Result<f64, FlagError> {
+    let share: f64 = text.parse().map_err(|_| FlagError::Number)?;
     if (0.0..=1.0).contains(&share) {
         Ok(share)
     } else {
-        Err("must be from 0 to 1".to_owned())
+        Err(FlagError::Share)
     }
 }
 

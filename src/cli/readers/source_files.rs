@@ -2,6 +2,7 @@
 //!
 //! In: a path, perhaps of another machine. Out: the content of the file, or pprof's message if it does not exist.
 
+use std::io;
 use std::io::{ErrorKind, Read};
 
 use alluvium_profile::report::{SourcePaths, clean, folders};
@@ -9,12 +10,33 @@ use alluvium_profile::report::{SourcePaths, clean, folders};
 /// Maximum number of bytes to read of a source file.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// The reason why a source file cannot be read. The texts are those of pprof.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum SourceFileError {
+    #[error("open {path}: {source}")]
+    Open { path: String, source: OpenError },
+    #[error("could not find file {path} on path {search}")]
+    NotFound { path: String, search: String },
+}
+
+/// The reason why a file cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum OpenError {
+    #[error("{}", said(.0))]
+    File(#[from] io::Error),
+    #[error("not a regular file")]
+    NotRegular,
+}
+
 /// Reads the file at `path`, which a profile names. An absolute path is used unchanged; a relative path is looked up in
 /// the search folders and their parents.
-pub(in crate::cli) fn read(path: &str, paths: &SourcePaths) -> Result<Vec<u8>, String> {
+pub(in crate::cli) fn read(path: &str, paths: &SourcePaths) -> Result<Vec<u8>, SourceFileError> {
     let path = paths.trimmed(path);
     if path.starts_with('/') {
-        return open(path).map_err(|error| format!("open {path}: {error}"));
+        return open(path).map_err(|source| SourceFileError::Open {
+            path: path.to_owned(),
+            source,
+        });
     }
     for folder in folders(&paths.search) {
         let mut folder = folder.to_owned();
@@ -33,7 +55,10 @@ pub(in crate::cli) fn read(path: &str, paths: &SourcePaths) -> Result<Vec<u8>, S
             folder = above;
         }
     }
-    Err(format!("could not find file {path} on path {}", paths.search))
+    Err(SourceFileError::NotFound {
+        path: path.to_owned(),
+        search: paths.search.clone(),
+    })
 }
 
 /// Returns the parent folder of a path, as Go's `filepath.Dir` does.
@@ -44,22 +69,22 @@ fn above(path: &str) -> String {
 
 /// Returns the content of a file, or nothing for a folder. Devices and pipes are not opened, because reading them might
 /// not end.
-fn open(path: &str) -> Result<Vec<u8>, String> {
-    let kind = std::fs::metadata(path).map_err(said)?;
+fn open(path: &str) -> Result<Vec<u8>, OpenError> {
+    let kind = std::fs::metadata(path)?;
     if kind.is_dir() {
         return Ok(Vec::new());
     }
     if !kind.is_file() {
-        return Err("not a regular file".to_owned());
+        return Err(OpenError::NotRegular);
     }
     let mut content = Vec::new();
-    let file = std::fs::File::open(path).map_err(said)?;
-    file.take(MAX_BYTES).read_to_end(&mut content).map_err(said)?;
+    let file = std::fs::File::open(path)?;
+    file.take(MAX_BYTES).read_to_end(&mut content)?;
     Ok(content)
 }
 
-/// Returns an error in Go's wording.
-fn said(error: std::io::Error) -> String {
+/// Returns the text of an error in Go's wording.
+fn said(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
@@ -85,7 +110,7 @@ mod tests {
                 search: search.replace('~', root),
                 trim: trim.to_owned(),
             };
-            read(path, &paths)
+            read(path, &paths).map_err(|error| error.to_string())
         };
         let found = Ok(b"a".to_vec());
         assert_eq!(read("cart/a.go", "/nowhere:~/shop", ""), found);

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
+use crate::cli::common::flag_error::FlagError;
 use crate::cli::common::{output, plain};
 use alluvium_base::duration;
 use alluvium_ebpf::{
-    Budget, Choice, Engine, LeftOut, NameCache, Namer, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span,
+    Budget, Choice, Engine, NameCache, Namer, Omission, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span,
     Stacks, Style, Window,
 };
 use alluvium_profile::flamegraph::{SvgOptions, Tree, svg};
@@ -73,15 +74,15 @@ pub struct RecordArgs {
     pub command: Vec<String>,
 }
 
-fn parse_demangle(text: &str) -> Result<Demangle, String> {
-    Demangle::parse(text).ok_or_else(|| "must be none, simplified, templates or full".to_owned())
+fn parse_demangle(text: &str) -> Result<Demangle, FlagError> {
+    Demangle::parse(text).ok_or(FlagError::Demangle)
 }
 
-fn parse_percent(text: &str) -> Result<f64, String> {
+fn parse_percent(text: &str) -> Result<f64, FlagError> {
     text.parse()
         .ok()
         .filter(|percent: &f64| percent.is_finite() && *percent > 0.0)
-        .ok_or_else(|| "must be a number greater than 0".to_owned())
+        .ok_or(FlagError::Percent)
 }
 
 /// Interval between two checks for the end of the recording.
@@ -322,10 +323,10 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
 /// empty if there are none.
 fn refused_text(opener: &Opener) -> String {
     let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
-    let excesses = LeftOut::ALL
-        .map(LeftOut::name)
+    let excesses = Omission::ALL
+        .map(Omission::name)
         .into_iter()
-        .zip(opener.bounds.excesses());
+        .zip(opener.bounds.omission_counts());
     counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
 }
 

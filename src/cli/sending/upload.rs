@@ -11,6 +11,7 @@ use clap::Args;
 use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::cli::common::flag_error::FlagError;
 use crate::cli::common::remote::{ServerArgs, call_error};
 use crate::cli::common::{content, folder, output, plain, time};
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
@@ -242,10 +243,10 @@ fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
         .unwrap_or_default())
 }
 
-fn parse_label(text: &str) -> Result<(String, String), String> {
+fn parse_label(text: &str) -> Result<(String, String), FlagError> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as KEY=VALUE".to_owned()),
+        _ => Err(FlagError::Label),
     }
 }
 

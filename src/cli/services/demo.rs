@@ -9,7 +9,7 @@ use crate::app::demo::{self, DemoOptions};
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN};
 use crate::app::signals;
 use crate::cli::common::rights::RightsArgs;
-use crate::cli::services::serve::prometheus;
+use crate::cli::services::server_flags::{ServerFlags, prometheus};
 use alluvium_admin::browser::{AllowedHosts, host_name};
 use alluvium_telemetry::logs::{LogHandle, Settings};
 
@@ -29,18 +29,8 @@ pub struct DemoArgs {
     /// Go program, or any other program that serves /debug/pprof, to profile as well; may be repeated.
     #[arg(long = "target", value_name = "HOST:PORT")]
     pub targets: Vec<String>,
-    /// Address and port for PostgreSQL clients (psql, drivers). Without an address, the server accepts no PostgreSQL
-    /// clients.
-    #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
-    pub postgres_listen: Option<String>,
-    /// URL of Prometheus, or of a compatible server, whose metrics the page shows beside profiles.
-    #[arg(
-        long = "prometheus-url",
-        value_name = "URL",
-        env = "ALLUVIUM_PROMETHEUS_URL",
-        hide_env_values = true
-    )]
-    pub prometheus_url: Option<String>,
+    #[command(flatten)]
+    pub server: ServerFlags,
     /// `none`: allow a non-loopback address without authentication.
     #[arg(long, value_name = "none", value_parser = ["none"])]
     pub auth: Option<String>,
@@ -58,8 +48,8 @@ pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> any
         allowed_hosts: AllowedHosts::new(args.allowed_hosts),
         data: args.data,
         targets: args.targets,
-        postgres: args.postgres_listen,
-        prometheus: prometheus(args.prometheus_url)?,
+        postgres: args.server.postgres_listen,
+        prometheus: prometheus(args.server.prometheus_url)?,
         only_self: args.only_self,
         is_open: args.auth.is_some(),
     };

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction};
 
+use crate::cli::common::flag_error::FlagError;
+
 /// Extends [`Arg`] with a method that `#[arg(...)]` of clap's derive can call.
 pub(super) trait GoFlag {
     /// Makes the flag a boolean with a default. The name alone means true, and a value needs `=`.
@@ -22,15 +24,15 @@ impl GoFlag for Arg {
 }
 
 /// Parses a boolean as Go's flags do.
-fn go_bool(text: &str) -> Result<bool, String> {
+fn go_bool(text: &str) -> Result<bool, FlagError> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("use true or false".to_owned()),
+        _ => Err(FlagError::Boolean),
     }
 }
 
 /// Parses a duration such as `1h30m`.
-pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
-    alluvium_base::duration::parse(text).map_err(|error| error.to_string())
+pub(super) fn go_duration(text: &str) -> Result<Duration, FlagError> {
+    Ok(alluvium_base::duration::parse(text)?)
 }

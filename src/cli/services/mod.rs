@@ -8,4 +8,6 @@ pub(in crate::cli) mod run;
 #[cfg(feature = "server")]
 pub(in crate::cli) mod serve;
 #[cfg(feature = "server")]
+mod server_flags;
+#[cfg(feature = "server")]
 pub(in crate::cli) mod token;

@@ -14,6 +14,7 @@ use crate::app::USER_AGENT;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::foreign::{Conversion, Format, Problems};
 use crate::app::signals;
+use crate::cli::common::flag_error::FlagError;
 use crate::cli::common::rights::RightsArgs;
 use crate::cli::services::cluster::ClusterArgs;
 use crate::cli::services::go::{GoFlag as _, go_duration};
@@ -285,11 +286,11 @@ fn shown(args: &RunArgs) -> Vec<String> {
     args.cluster.shown().into_iter().chain(own).collect()
 }
 
-fn host_and_port(text: &str) -> Result<String, String> {
+fn host_and_port(text: &str) -> Result<String, FlagError> {
     let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     match port.and_then(|(_, port)| port.parse::<u16>().ok()) {
         Some(_) => Ok(text.to_owned()),
-        None => Err("use HOST:PORT, such as alloy.internal:12345".to_owned()),
+        None => Err(FlagError::Address),
     }
 }
 

@@ -143,7 +143,8 @@ impl DataFolder {
         bucket: Option<&crate::store::tables::bucket::BucketOptions>,
         tenants: Tenants,
     ) -> anyhow::Result<Self> {
-        let store = crate::store::Store::open_read_only(crate::store::tables::root::At { dir: path, bucket })?;
+        let store =
+            crate::store::Store::open_read_only(crate::store::tables::root::DataLocation { dir: path, bucket })?;
         let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
         Ok(Self {
             engine,

@@ -178,7 +178,21 @@ fn take_line(pending: &mut String, line: &str) -> Input {
     }
 }
 
-fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
+/// The reason why a command of the prompt does nothing.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum CommandError {
+    #[error("there is no table {0}; \\d lists them")]
+    NoTable(String),
+    #[error("the prompt supports only the formats table, json and csv")]
+    Format,
+    /// The value of a switch is neither `on` nor `off`.
+    #[error("write on or off")]
+    Switch,
+    #[error("unknown command {0}, try \\help")]
+    Unknown(String),
+}
+
+fn command(words: &[String], settings: &mut Settings) -> Result<Done, CommandError> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let said = |text: &str| Ok(Done::Said(text.to_owned()));
     let on_off = |name: &str, value: bool| Ok(Done::Said(format!("{name} is {}\n", if value { "on" } else { "off" })));
@@ -192,7 +206,7 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
         }
         ["\\d", table] => match TABLES.iter().find(|row| row.0.eq_ignore_ascii_case(table)) {
             Some((table, _)) => Ok(Done::Statement(format!("DESCRIBE {table}"))),
-            None => Err(format!("there is no table {table}; \\d lists them")),
+            None => Err(CommandError::NoTable((*table).to_owned())),
         },
         ["\\timing", rest @ ..] => {
             switch(&mut settings.times, rest)?;
@@ -207,20 +221,20 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
                 settings.format = format;
                 said("")
             }
-            _ => Err("the prompt supports only the formats table, json and csv".to_owned()),
+            _ => Err(CommandError::Format),
         },
-        [name, ..] => Err(format!("unknown command {name}, try \\help")),
+        [name, ..] => Err(CommandError::Unknown((*name).to_owned())),
         [] => said(""),
     }
 }
 
 /// Changes a setting by the word after its name, `on` or `off`. Without a word, toggles the setting.
-fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
+fn switch(setting: &mut bool, words: &[&str]) -> Result<(), CommandError> {
     *setting = match words {
         [] => !*setting,
         ["on"] => true,
         ["off"] => false,
-        _ => return Err("write on or off".to_owned()),
+        _ => return Err(CommandError::Switch),
     };
     Ok(())
 }

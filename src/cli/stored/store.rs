@@ -18,7 +18,7 @@ use crate::cli::common::{output, table, time};
 use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::{Report, Work};
 use crate::store::tables::bucket::BucketOptions;
-use crate::store::tables::root::At;
+use crate::store::tables::root::DataLocation;
 use crate::store::tools::backup;
 use crate::store::tools::findings::Checked;
 use crate::store::tools::inspect;
@@ -118,8 +118,8 @@ struct DeleteArgs {
 }
 
 impl Folder {
-    fn at<'a>(&'a self, bucket: Option<&'a BucketOptions>) -> At<'a> {
-        At { dir: &self.dir, bucket }
+    fn at<'a>(&'a self, bucket: Option<&'a BucketOptions>) -> DataLocation<'a> {
+        DataLocation { dir: &self.dir, bucket }
     }
 }
 
@@ -208,7 +208,7 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
             };
             let span = TimeSpan::new(micros(&args.from, "--from")?, micros(&args.to, "--to")?);
             let deletion = Deletion::new(args.tenant, args.selector, span);
-            deletion.check().map_err(anyhow::Error::msg)?;
+            deletion.check()?;
             let report = maintain(&args.folder, Work::Delete(deletion)).await?;
             print_report(&report, print)?;
         }

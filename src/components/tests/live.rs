@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::ALL;
 use crate::common::testing::{eventually, serve};
 use alluvium_base::Shutdown;
-use alluvium_pipeline::component::live::{Stamped, Watch};
+use alluvium_pipeline::component::live::{TimedEntry, Watch};
 use alluvium_pipeline::run::live::WatchError;
 use alluvium_pipeline::{Controller, Options};
 
@@ -23,7 +23,7 @@ async fn until(watch: &mut Watch, what: &str, wanted: impl Fn(&Json) -> bool) ->
         let batch = batch
             .unwrap_or_else(|_| panic!("waited for {what}"))
             .expect("the watch goes on");
-        if let Some(found) = batch.entries.iter().map(Stamped::json).find(&wanted) {
+        if let Some(found) = batch.entries.iter().map(TimedEntry::json).find(&wanted) {
             return found;
         }
     }

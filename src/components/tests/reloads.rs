@@ -23,7 +23,7 @@ use alluvium_lang::body::arguments;
 use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
 use alluvium_lang::value::{Capsule, Value};
 use alluvium_pipeline::component::{
-    AnyDefinition, Component, ComponentError, Context, Definition, Stability, no_metrics,
+    AnyDefinition, Component, ComponentError, Context, Definition, Stability, no_metrics, run_passive,
 };
 use alluvium_pipeline::{Controller, Options};
 use alluvium_profile::sink::Receiver;
@@ -195,10 +195,7 @@ impl Component<SinkArguments> for Sink {
     }
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
-        Box::pin(async move {
-            shutdown.cancelled().await;
-            Ok(())
-        })
+        run_passive(shutdown)
     }
 }
 

@@ -1,8 +1,8 @@
 //! `fmt` for HCL: the layout of `terraform fmt`, computed on tokens, so that only white space changes and comments stay
 //! in place.
 //!
-//! Each level is indented by two blanks. The `=` of adjacent lines are aligned, and so are the comments at line ends.
-//! Operators have one blank on each side. At most one empty line is kept, and none at the ends of a body. Line breaks
+//! Each level is indented by two spaces. The `=` of adjacent lines are aligned, and so are the comments at line ends.
+//! Operators have one space on each side. At most one empty line is kept, and none at the ends of a body. Line breaks
 //! stay unchanged. The formatter checks that the result has the same meaning as the input.
 
 use super::parse::parse;
@@ -14,7 +14,7 @@ use crate::source::Source;
 #[derive(Default)]
 struct Line<'a> {
     tokens: Vec<(Kind, &'a str)>,
-    /// Number of blanks before the line.
+    /// Number of spaces before the line.
     indent: usize,
     /// Index of the `=` to align, and of the comment at the end.
     assign: Option<usize>,
@@ -84,7 +84,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// Sets the indentation. All brackets that one line opens count as one level.
+/// Sets the indentation. All brackets that are opened on one line form one level.
 fn indent(lines: &mut [Line<'_>]) {
     let mut levels: Vec<usize> = Vec::new();
     for line in lines {
@@ -125,13 +125,13 @@ fn cells(line: &mut Line<'_>) {
     if count > 1 && matches!(line.tokens.last(), Some((Kind::Comment, _))) {
         line.comment = Some(count - 1);
     }
-    let found = line.tokens.iter().position(|(kind, _)| *kind == Kind::Assign);
+    let assignment = line.tokens.iter().position(|(kind, _)| *kind == Kind::Assign);
     let opens_before = |at: usize| {
         line.tokens[..at]
             .iter()
             .any(|(kind, _)| matches!(kind, Kind::Open | Kind::Close))
     };
-    if let Some(at) = found.filter(|at| *at > 0 && !opens_before(*at)) {
+    if let Some(at) = assignment.filter(|at| *at > 0 && !opens_before(*at)) {
         let net: i64 = line.tokens[at..]
             .iter()
             .map(|(kind, _)| match kind {
@@ -236,18 +236,18 @@ fn print(tokens: &[(Kind, &str)], from: usize, to: usize, out: &mut String) {
     }
 }
 
-/// True if a blank is printed before the token at `at`.
+/// True if a space is printed before the token at `at`.
 fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
     let (left, left_text) = tokens[at - 1];
     let (right, right_text) = tokens[at];
     let before = at.checked_sub(2).map(|at| tokens[at]);
     match (left, right) {
-        // `a . b` and `a :: b` are printed without blanks, but `1 .b` keeps its blank.
+        // `a . b` and `a :: b` are printed without spaces, but `1 .b` keeps its space.
         (_, Kind::Comma | Kind::Path) | (Kind::Path, _) => false,
         (Kind::Number, Kind::Dot) => true,
         (_, Kind::Dot) | (Kind::Dot, _) => false,
         (_, Kind::Operator) if right_text == "..." => false,
-        // Braces have blanks inside, other brackets have none.
+        // Braces have spaces inside, other brackets have none.
         (Kind::Open, Kind::Close) => false,
         (Kind::Open, _) => left_text == "{",
         (_, Kind::Close) => right_text == "}",

@@ -11,7 +11,7 @@ use hcl_edit::structure::{self, BlockLabel, Structure};
 use hcl_edit::template::{Element, Template};
 use hcl_edit::{Span as _, Spanned};
 
-use super::spelling::{POWER, Place};
+use super::spelling::{BlockContext, POWER_FUNCTION};
 use super::tokens;
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Identifier, Statement};
 use crate::codes;
@@ -29,7 +29,7 @@ pub(crate) fn lower(source: &Source, start: usize, body: &structure::Body) -> (F
         start,
         diagnostics: Diagnostics::new(),
     };
-    let body = lowerer.body(body, Place::Components);
+    let body = lowerer.body(body, BlockContext::Components);
     let file = File {
         source: source.clone(),
         body,
@@ -58,14 +58,14 @@ impl Lowerer<'_> {
 
     // === Statements ===
 
-    fn body(&mut self, body: &structure::Body, place: Place) -> Vec<Statement> {
+    fn body(&mut self, body: &structure::Body, context: BlockContext) -> Vec<Statement> {
         body.iter()
             .map(|structure| match structure {
                 Structure::Attribute(attribute) => Statement::Attribute(Attribute {
                     name: self.identifier(attribute.key.as_str(), attribute.key.span()),
                     value: self.expression(&attribute.value),
                 }),
-                Structure::Block(block) => Statement::Block(self.block(block, place)),
+                Structure::Block(block) => Statement::Block(self.block(block, context)),
             })
             .collect()
     }
@@ -74,7 +74,11 @@ impl Lowerer<'_> {
         let span = self.span(range);
         if !is_identifier(name) {
             let message = format!("`{name}` is not an identifier of Alloy");
-            self.refuse(span, message, "letters, digits and `_`, not starting with a digit");
+            self.refuse(
+                span,
+                message,
+                "use letters, digits and `_`, and begin with a letter or `_`",
+            );
         }
         Identifier {
             name: name.into(),
@@ -82,13 +86,13 @@ impl Lowerer<'_> {
         }
     }
 
-    fn block(&mut self, block: &structure::Block, place: Place) -> Block {
+    fn block(&mut self, block: &structure::Block, context: BlockContext) -> Block {
         let whole = self.span(block.span());
         let mut name = self.identifier(block.ident.as_str(), block.ident.span());
         let mut parts = vec![name.name.to_string()];
         let labels: Vec<Identifier> = block.labels.iter().map(|label| self.label(label)).collect();
         // The last label is the block's own, except for a single label inside a component.
-        let own = place == Place::Components || labels.len() > 1;
+        let own = context == BlockContext::Components || labels.len() > 1;
         let (inner, last) = match labels.split_last() {
             Some((last, inner)) if own => (inner, Some(last.clone())),
             _ => (labels.as_slice(), None),
@@ -104,7 +108,7 @@ impl Lowerer<'_> {
             .and_then(|rest| rest.find('{'))
             .map_or(after, |at| after + at);
         name.name = parts.join(".").into();
-        let within = place.inside(&name.name);
+        let within = context.inner(&name.name);
         Block {
             label: last.filter(|label| !label.name.is_empty()),
             open,
@@ -138,17 +142,17 @@ impl Lowerer<'_> {
             Hcl::HeredocTemplate(heredoc) => self.template(&heredoc.template, span),
             Hcl::Array(items) => {
                 let items: Vec<Expression> = items.iter().map(|item| self.expression(item)).collect();
-                let height = tallest(&items);
+                let height = max_height(&items);
                 self.node(ExpressionKind::Array(items), span, height)
             }
             Hcl::Object(object) => {
                 let fields: Vec<Field> = object
                     .iter()
                     .map(|(key, value)| {
-                        let (name, quoted) = self.key(key);
+                        let (name, is_quoted) = self.key(key);
                         Field {
                             name,
-                            quoted,
+                            is_quoted,
                             value: self.expression(value.expr()),
                         }
                     })
@@ -207,7 +211,7 @@ impl Lowerer<'_> {
 
     fn node(&mut self, kind: ExpressionKind, span: Span, height: u16) -> Expression {
         if height >= MAX_DEPTH {
-            let message = format!("nested more than {MAX_DEPTH} deep");
+            let message = format!("expressions or blocks are nested more than {MAX_DEPTH} deep");
             self.diagnostics
                 .push(Diagnostic::error(codes::TOO_DEEP, self.source, span, message));
             return null(span);
@@ -303,9 +307,9 @@ impl Lowerer<'_> {
                 ("".into(), other.span())
             }
         };
-        let quoted = !matches!(key, ObjectKey::Ident(_)) || !is_identifier(&name);
+        let is_quoted = !matches!(key, ObjectKey::Ident(_)) || !is_identifier(&name);
         let span = self.span(range);
-        (Identifier { name, span }, quoted)
+        (Identifier { name, span }, is_quoted)
     }
 
     fn call(&mut self, call: &expr::FuncCall, span: Span) -> Expression {
@@ -318,7 +322,7 @@ impl Lowerer<'_> {
         }
         let name = &call.name;
         let mut arguments: Vec<Expression> = call.args.iter().map(|argument| self.expression(argument)).collect();
-        if name.namespace.is_empty() && name.name.as_str() == POWER && arguments.len() == 2 {
+        if name.namespace.is_empty() && name.name.as_str() == POWER_FUNCTION && arguments.len() == 2 {
             let at = self.span(name.name.span()).start;
             if let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) {
                 return self.binary(TokenKind::Power, at, left, right, span);
@@ -335,7 +339,7 @@ impl Lowerer<'_> {
             callee = self.access(callee, name);
         }
         let open = self.source.text()[callee.span.end..].find('(').unwrap_or(0) + callee.span.end;
-        let height = tallest(&arguments).max(callee.height);
+        let height = max_height(&arguments).max(callee.height);
         let kind = ExpressionKind::Call {
             callee: Box::new(callee),
             open,
@@ -367,8 +371,8 @@ impl Lowerer<'_> {
                     self.index(value, index, span)
                 }
                 TraversalOperator::LegacyIndex(number) => {
-                    let place = self.span(number.span());
-                    let index = leaf(TokenKind::Number, &number.value().to_string(), place);
+                    let span = self.span(number.span());
+                    let index = leaf(TokenKind::Number, &number.value().to_string(), span);
                     self.index(value, index, span)
                 }
                 TraversalOperator::AttrSplat(_) | TraversalOperator::FullSplat(_) => {
@@ -432,7 +436,7 @@ fn operator(operator: BinaryOperator) -> TokenKind {
     }
 }
 
-fn tallest(items: &[Expression]) -> u16 {
+fn max_height(items: &[Expression]) -> u16 {
     items.iter().map(|item| item.height).max().unwrap_or(0)
 }
 

@@ -14,4 +14,4 @@ pub(crate) mod tokens;
 pub(crate) use format::fmt;
 pub(crate) use parse::parse;
 pub use spelling::is_hcl;
-pub(crate) use spelling::{POWER, Place};
+pub(crate) use spelling::{BlockContext, POWER_FUNCTION};

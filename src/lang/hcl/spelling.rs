@@ -1,7 +1,7 @@
 //! Differences in spelling between HCL and Alloy syntax.
 
 /// Function that replaces the operator `^`, which HCL does not have.
-pub(crate) const POWER: &str = "pow";
+pub(crate) const POWER_FUNCTION: &str = "pow";
 
 /// True for a text that must be read as HCL: its name ends in `.hcl`.
 pub fn is_hcl(path: &str) -> bool {
@@ -10,16 +10,16 @@ pub fn is_hcl(path: &str) -> bool {
 
 /// Context of a block, which decides the meaning of its labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum BlockContext {
     /// At the level of components: the last label is always a label.
     Components,
     /// In the body of a component: a single label is a part of the name, as in `profile "process_cpu" { }`.
     Arguments,
 }
 
-impl Place {
+impl BlockContext {
     /// Returns the context of the inner blocks of a block that is in this context and has the name `block`.
-    pub(crate) fn inside(self, block: &str) -> Self {
+    pub(crate) fn inner(self, block: &str) -> Self {
         match block {
             "declare" | "foreach" | "template" => self,
             _ => Self::Arguments,

@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Operator,
 }
 
-/// Returns the tokens of a text, without blanks.
+/// Returns the tokens of a text, without white space other than newlines.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };

@@ -20,9 +20,9 @@ impl Parser<'_> {
     /// Reports that the text nests too deeply and stops parsing: further reports would not help.
     pub(super) fn too_deep(&mut self) -> Expression {
         let span = self.token.span;
-        let message = format!("nested more than {MAX_DEPTH} deep");
+        let message = format!("expressions or blocks are nested more than {MAX_DEPTH} deep");
         self.report(codes::TOO_DEEP, span, message, None);
-        self.given_up = true;
+        self.has_given_up = true;
         self.skip_to(&[]);
         null(span)
     }
@@ -74,7 +74,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Creates a node over children of `height`; reports an error beyond [`MAX_DEPTH`].
+    /// Creates a node. `height` is the height of its highest child. Reports an error beyond [`MAX_DEPTH`].
     fn tall(&mut self, kind: ExpressionKind, span: Span, height: u16) -> Expression {
         if height >= MAX_DEPTH {
             return self.too_deep();
@@ -325,7 +325,7 @@ impl Parser<'_> {
     fn field(&mut self) -> Field {
         let Token { kind, span } = self.token;
         let text = self.source.slice(span);
-        let (name, quoted) = match kind {
+        let (name, is_quoted) = match kind {
             TokenKind::Identifier => (text, false),
             TokenKind::String => {
                 let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
@@ -356,7 +356,7 @@ impl Parser<'_> {
             }
         }
         let value = self.expression();
-        Field { name, quoted, value }
+        Field { name, is_quoted, value }
     }
 }
 

@@ -61,7 +61,7 @@ struct Parser<'a> {
     error_line: usize,
     depth: u16,
     /// True once the text nests too deeply: nothing more is parsed or reported.
-    given_up: bool,
+    has_given_up: bool,
     /// Interned texts of tokens, each once.
     texts: HashSet<Arc<str>>,
 }
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
             diagnostics: Diagnostics::new(),
             error_line: 0,
             depth: 0,
-            given_up: false,
+            has_given_up: false,
             texts: HashSet::new(),
         };
         parser.next();
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
 
     fn report(&mut self, code: Code, span: Span, message: impl Into<String>, hint: Option<&str>) {
         let line = self.source.line(span.start);
-        if line == self.error_line || self.given_up {
+        if line == self.error_line || self.has_given_up {
             return;
         }
         self.error_line = line;
@@ -291,7 +291,7 @@ impl<'a> Parser<'a> {
             parts[0].clone()
         } else {
             let whole = self.source.slice(span);
-            // Blanks around the dots are not part of the name.
+            // White space around the dots is not part of the name.
             if whole.len() == parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1 {
                 self.shared(whole)
             } else {
@@ -320,7 +320,7 @@ impl<'a> Parser<'a> {
         }
         if !is_identifier(inner) {
             let message = format!("expected block label to be a valid identifier, but got {text}");
-            let hint = Some("letters, digits and `_`, not starting with a digit");
+            let hint = Some("use letters, digits and `_`, and begin with a letter or `_`");
             self.report(codes::BAD_LABEL, span, message, hint);
         }
         Some(Some(Identifier {
@@ -354,7 +354,7 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         let unclosed = self.at(TokenKind::EndOfFile);
         let close = self.token.span.start;
-        if unclosed && !self.given_up {
+        if unclosed && !self.has_given_up {
             // Report the error at the opening bracket, since the end of the file would not help.
             let message = "block is never closed".to_owned();
             self.report(

@@ -1,9 +1,9 @@
 //! Elastic tab stops: cells of adjacent lines get a common width.
 //!
 //! The output of `fmt` must be the same as in Alloy. Therefore the algorithm and its corner cases follow Go's
-//! `text/tabwriter` as Alloy configures it: cell padding of one blank, indentation by tabs of eight, columns without
-//! text vanish. A column is a run of lines that have a cell at its position; the last cell of a line belongs to no
-//! column. Trailing blanks are removed at the end, except inside strings and comments.
+//! `text/tabwriter` as Alloy configures it: cell padding of one space, indentation by tabs of width eight, columns
+//! without text vanish. A column is a run of lines that have a cell at its position; the last cell of a line belongs to
+//! no column. Trailing white space is removed at the end, except inside strings and comments.
 
 use super::emitter::{ESCAPE, VERBATIM};
 
@@ -16,7 +16,7 @@ struct Cell {
     /// Width of the cell in characters.
     width: usize,
     /// True if a tab ends the cell: the column stays even when it is empty.
-    hard: bool,
+    ends_with_tab: bool,
 }
 
 #[derive(Default)]
@@ -55,7 +55,7 @@ pub(crate) fn align(input: &[u8]) -> String {
                 bracket = Some(*byte);
             }
             (None, b'\t') => {
-                layout.cell.hard = true;
+                layout.cell.ends_with_tab = true;
                 layout.end_cell();
             }
             (None, b'\x0b') => layout.end_cell(),
@@ -125,7 +125,7 @@ impl Layout {
             while current < end && in_column(&lines[current]) {
                 let cell = &lines[current][column];
                 width = width.max(cell.width + PADDING);
-                empty &= cell.width == 0 && !cell.hard;
+                empty &= cell.width == 0 && !cell.ends_with_tab;
                 current += 1;
             }
             self.widths.push(if empty { 0 } else { width });

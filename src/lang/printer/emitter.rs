@@ -21,7 +21,7 @@ pub(crate) const VERBATIM: u8 = 0xfe;
 pub(crate) enum Space {
     /// Dropped in favour of a comment.
     Ignored,
-    /// A blank between two texts.
+    /// A space between two texts.
     Blank,
     /// A tab stop: the next text is aligned with the adjacent lines.
     Stop,
@@ -40,12 +40,12 @@ const MAX_PENDING: usize = 16;
 
 /// A position in the source: offset and line. Estimated if it was derived from printed text.
 #[derive(Clone, Copy)]
-struct Place {
+struct SourcePosition {
     offset: usize,
     line: usize,
 }
 
-const END: Place = Place {
+const END: SourcePosition = SourcePosition {
     offset: usize::MAX,
     line: usize::MAX,
 };
@@ -61,16 +61,16 @@ pub(crate) struct Emitter<'a> {
     pending: Vec<Space>,
     /// The last token written, if it could merge with the next one.
     last_token: Option<TokenKind>,
-    place: Place,
+    position: SourcePosition,
     /// Position after the last text written.
-    last: Place,
+    last_position: SourcePosition,
     at_line_start: bool,
 }
 
 impl<'a> Emitter<'a> {
     /// Creates an emitter that prints `comments`, in order, between the tokens.
     pub(super) fn new(source: &'a Source, comments: &'a [Vec<Span>]) -> Self {
-        let start = Place { offset: 0, line: 1 };
+        let start = SourcePosition { offset: 0, line: 1 };
         let mut emitter = Self {
             source,
             comments: comments.iter(),
@@ -79,8 +79,8 @@ impl<'a> Emitter<'a> {
             indent: 0,
             pending: Vec::with_capacity(MAX_PENDING),
             last_token: None,
-            place: start,
-            last: Place { offset: 0, line: 0 },
+            position: start,
+            last_position: SourcePosition { offset: 0, line: 0 },
             at_line_start: true,
         };
         emitter.next_group();
@@ -89,7 +89,7 @@ impl<'a> Emitter<'a> {
 
     /// Sets the source offset of the next token.
     pub(super) fn at(&mut self, offset: usize) {
-        self.place = self.place_of(offset);
+        self.position = self.place_of(offset);
     }
 
     /// Delays white space until the next token.
@@ -132,8 +132,8 @@ impl<'a> Emitter<'a> {
         self.output
     }
 
-    fn place_of(&self, offset: usize) -> Place {
-        Place {
+    fn place_of(&self, offset: usize) -> SourcePosition {
+        SourcePosition {
             offset,
             line: self.source.line(offset),
         }
@@ -143,12 +143,12 @@ impl<'a> Emitter<'a> {
         self.group = self.comments.next().map_or(&[], Vec::as_slice);
     }
 
-    fn comment_before(&self, next: Place) -> bool {
+    fn comment_before(&self, next: SourcePosition) -> bool {
         self.group.first().is_some_and(|comment| comment.start <= next.offset)
     }
 
     fn write(&mut self, text: &str, bracket: Option<u8>) {
-        let next = self.place;
+        let next = self.position;
         if self.comment_before(next) {
             self.print_comments(next);
         } else {
@@ -157,7 +157,7 @@ impl<'a> Emitter<'a> {
         self.write_text(next, text, bracket);
     }
 
-    fn print_comments(&mut self, next: Place) {
+    fn print_comments(&mut self, next: SourcePosition) {
         let mut last = Span::default();
         while self.comment_before(next) {
             for comment in self.group {
@@ -174,13 +174,13 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn comment_prefix(&mut self, next: Place, comment: Span) {
+    fn comment_prefix(&mut self, next: SourcePosition, comment: Span) {
         if self.output.is_empty() {
             return;
         }
         let line = self.source.line(comment.start);
-        if line == self.last.line {
-            // A comment between two tokens of a line gets a blank; a comment at the end of a line is aligned.
+        if line == self.last_position.line {
+            // A space precedes a comment between two tokens of a line; a comment at the end of a line is aligned.
             self.write_bytes(if line == next.line { b' ' } else { b'\t' }, 1);
             return;
         }
@@ -196,15 +196,15 @@ impl<'a> Emitter<'a> {
             break;
         }
         self.write_pending(kept);
-        self.write_bytes(b'\x0c', line.saturating_sub(self.last.line).min(2));
+        self.write_bytes(b'\x0c', line.saturating_sub(self.last_position.line).min(2));
     }
 
-    fn comment_suffix(&mut self, next: Place, comment: Span) {
+    fn comment_suffix(&mut self, next: SourcePosition, comment: Span) {
         let block = self.source.slice(comment).starts_with("/*");
         if block && next.line == self.source.line(comment.end.saturating_sub(1)) {
             self.write_bytes(b' ', 1);
         }
-        let newlines = next.line.saturating_sub(self.last.line);
+        let newlines = next.line.saturating_sub(self.last_position.line);
         let mut broken = false;
         for space in &mut self.pending {
             if !matches!(space, Space::Indent | Space::Unindent) {
@@ -231,7 +231,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn write_text(&mut self, place: Place, text: &str, bracket: Option<u8>) {
+    fn write_text(&mut self, place: SourcePosition, text: &str, bracket: Option<u8>) {
         if self.at_line_start {
             self.write_indent();
         }
@@ -241,16 +241,16 @@ impl<'a> Emitter<'a> {
         // A form feed inside a comment is not a newline, unlike between tokens.
         let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.at_line_start = false;
-        self.place = Place {
+        self.position = SourcePosition {
             offset: place.offset.saturating_add(text.len()),
             line: place.line.saturating_add(newlines),
         };
-        self.last = self.place;
+        self.last_position = self.position;
     }
 
     fn write_indent(&mut self) {
         self.output.extend(std::iter::repeat_n(b'\t', self.indent));
-        self.place.offset = self.place.offset.saturating_add(self.indent);
+        self.position.offset = self.position.offset.saturating_add(self.indent);
         self.at_line_start = self.indent == 0;
     }
 
@@ -263,9 +263,9 @@ impl<'a> Emitter<'a> {
             self.write_indent();
         }
         self.output.extend(std::iter::repeat_n(byte, count));
-        self.place.offset = self.place.offset.saturating_add(count);
+        self.position.offset = self.position.offset.saturating_add(count);
         if matches!(byte, b'\n' | b'\x0c') {
-            self.place.line = self.place.line.saturating_add(count);
+            self.position.line = self.position.line.saturating_add(count);
             self.at_line_start = true;
         } else {
             self.at_line_start = false;

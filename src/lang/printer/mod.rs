@@ -219,7 +219,7 @@ impl Printer<'_> {
 
     fn key(&mut self, field: &Field) {
         let name = &field.name.name;
-        if !field.quoted {
+        if !field.is_quoted {
             self.out.text(name);
         } else if name.contains(['"', '\\', '\n', '\r', '\t']) {
             self.out.literal(self.source.slice(field.name.span), TokenKind::String);

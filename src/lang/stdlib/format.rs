@@ -16,7 +16,7 @@ use crate::value::{FunctionError, Number, Value};
 
 #[derive(Default)]
 struct Verb {
-    left: bool,
+    is_left_aligned: bool,
     plus: bool,
     space: bool,
     zero: bool,
@@ -77,7 +77,7 @@ impl State<'_> {
         let mut verb = Verb::default();
         while let Some(flag) = self.letters.peek() {
             match flag {
-                '-' => verb.left = true,
+                '-' => verb.is_left_aligned = true,
                 '+' => verb.plus = true,
                 ' ' => verb.space = true,
                 '0' => verb.zero = true,
@@ -261,7 +261,7 @@ impl Verb {
 
     fn signed_float(&self, value: f64, digits: impl Fn(f64) -> String) -> String {
         if !value.is_finite() {
-            return self.pad(boundless(value));
+            return self.pad(non_finite_name(value));
         }
         self.number(Sign::of(value), &digits(value.abs()))
     }
@@ -273,7 +273,7 @@ impl Verb {
             Sign::Plus if self.space => " ",
             Sign::Plus => "",
         };
-        if self.zero && !self.left {
+        if self.zero && !self.is_left_aligned {
             let width = self.width.saturating_sub(sign.len());
             return format!("{sign}{digits:0>width$}");
         }
@@ -282,7 +282,7 @@ impl Verb {
 
     fn pad(&self, text: &str) -> String {
         let width = self.width;
-        if self.left {
+        if self.is_left_aligned {
             format!("{text:<width$}")
         } else {
             format!("{text:>width$}")
@@ -319,7 +319,7 @@ fn exponent(value: f64, precision: usize) -> String {
 }
 
 /// Returns Go's names of infinities and NaN.
-fn boundless(value: f64) -> &'static str {
+fn non_finite_name(value: f64) -> &'static str {
     match value {
         value if value.is_nan() => "NaN",
         value if value > 0.0 => "+Inf",
@@ -344,7 +344,7 @@ fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number(Number::Float(value)) if !value.is_finite() => boundless(*value).to_owned(),
+        Value::Number(Number::Float(value)) if !value.is_finite() => non_finite_name(*value).to_owned(),
         Value::Number(Number::Float(value)) => {
             let sign = if value.is_sign_negative() { "-" } else { "" };
             format!("{sign}{}", shortest(value.abs()))

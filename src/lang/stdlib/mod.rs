@@ -73,13 +73,13 @@ const fn function(name: &'static str, call: fn(&[Value]) -> Result<Value, Functi
 /// Returns the value that the first parts of `path` name in the library, and the number of these parts.
 pub fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     let first = path.first()?;
-    if let Some(found) = find(first).or_else(|| find(replacement(first)?)) {
-        return Some((Value::Function(found), 1));
+    if let Some(builtin) = find(first).or_else(|| find(replacement(first)?)) {
+        return Some((Value::Function(builtin), 1));
     }
     if let Some(second) = path.get(1)
-        && let Some(found) = find(&format!("{first}.{second}"))
+        && let Some(builtin) = find(&format!("{first}.{second}"))
     {
-        return Some((Value::Function(found), 2));
+        return Some((Value::Function(builtin), 2));
     }
     let members: Vec<(&str, Value)> = FUNCTIONS
         .iter()

@@ -1,10 +1,10 @@
 //! Writes a tree as Alloy text; `fmt` does the layout.
 
-use super::writer::{Page, Writer, binding, refuse};
+use super::writer::{Output, Writer, refuse};
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::diagnostic::Diagnostics;
 use crate::eval::unquote;
-use crate::hcl::Place;
+use crate::hcl::BlockContext;
 use crate::literal::quote_lines;
 use crate::parser::precedence_of;
 use crate::scanner::{is_identifier, tokens};
@@ -13,15 +13,20 @@ use crate::token::TokenKind;
 
 /// Returns the text of a file in Alloy's syntax.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
-    Alloy(Page::new(file)).file(&file.body)
+    Alloy(Output::new(file)).file(&file.body)
 }
 
-struct Alloy<'a>(Page<'a>);
+struct Alloy<'a>(Output<'a>);
 
 impl<'a> Writer<'a> for Alloy<'a> {
     const FIELD_COMMAS: bool = true;
+    const UNARY_OPERAND: u8 = 50;
 
-    fn page(&mut self) -> &mut Page<'a> {
+    fn precedence(operator: TokenKind) -> u8 {
+        precedence_of(operator)
+    }
+
+    fn page(&mut self) -> &mut Output<'a> {
         &mut self.0
     }
 
@@ -31,7 +36,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
         self.expression(&attribute.value, 0)
     }
 
-    fn header(&mut self, block: &Block, _place: Place) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, _context: BlockContext) -> Result<(), Diagnostics> {
         self.push(&block.name.name);
         if let Some(label) = &block.label {
             self.push(&format!(" \"{}\"", label.name));
@@ -43,7 +48,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
         let name = &*field.name.name;
         // The text between the quotes is the key; its escapes are not processed.
         let forms = [format!("\"{name}\""), format!("`{name}`")];
-        if !field.quoted && is_identifier(name) {
+        if !field.is_quoted && is_identifier(name) {
             self.push(name);
         } else if let Some(form) = forms.iter().find(|form| is_one_string(form)) {
             self.push(form);
@@ -53,80 +58,49 @@ impl<'a> Writer<'a> for Alloy<'a> {
         Ok(())
     }
 
-    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics> {
-        let wrapped = binding(expression, precedence_of) < least;
-        if wrapped {
-            self.push("(");
-        }
-        match &expression.kind {
-            ExpressionKind::Literal { kind, text } => match kind {
-                TokenKind::String => match unquote(text) {
-                    Some(value) => self.push(&quote_lines(&value)),
-                    None => self.push(text),
-                },
-                _ => self.push(text),
-            },
-            ExpressionKind::Identifier(name) => self.push(name),
-            ExpressionKind::Array(items) => self.array(items, expression.span)?,
-            ExpressionKind::Object(fields) => self.object(fields, expression.span)?,
-            ExpressionKind::Access { value, name } => {
-                self.expression(value, 100)?;
-                // A number and a dot would run together.
-                if matches!(
-                    &value.kind,
-                    ExpressionKind::Literal {
-                        kind: TokenKind::Number,
-                        ..
-                    }
-                ) {
-                    self.push(" ");
-                }
-                self.push(".");
-                self.push(&name.name);
-            }
-            ExpressionKind::Index { value, index, .. } => {
-                self.expression(value, 100)?;
-                self.push("[");
-                self.expression(index, 0)?;
-                self.push("]");
-            }
-            ExpressionKind::Call {
-                callee,
-                open,
-                arguments,
-            } => {
-                self.expression(callee, 100)?;
-                self.arguments(arguments, Span::new(*open, expression.span.end))?;
-            }
-            ExpressionKind::Unary { operator, value } => {
-                self.push(operator.text());
-                self.expression(value, 50)?;
-            }
-            ExpressionKind::Binary {
-                operator, left, right, ..
-            } => {
-                let own = precedence_of(*operator);
-                let right_to_left = *operator == TokenKind::Power;
-                self.expression(left, own + u8::from(right_to_left))?;
-                self.push(&format!(" {} ", operator.text()));
-                self.expression(right, own + u8::from(!right_to_left))?;
-            }
-            ExpressionKind::Paren(inner) => {
-                self.push("(");
-                self.expression(inner, 0)?;
-                self.push(")");
-            }
-        }
-        if wrapped {
-            self.push(")");
+    fn literal(&mut self, kind: TokenKind, text: &str, _span: Span) -> Result<(), Diagnostics> {
+        let unquoted = (kind == TokenKind::String).then(|| unquote(text)).flatten();
+        match unquoted {
+            Some(value) => self.push(&quote_lines(&value)),
+            None => self.push(text),
         }
         Ok(())
     }
-}
 
-impl Alloy<'_> {
-    fn push(&mut self, text: &str) {
-        self.0.out.push_str(text);
+    fn name(&mut self, name: &str, _span: Span) -> Result<(), Diagnostics> {
+        self.push(name);
+        Ok(())
+    }
+
+    fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
+        self.expression(value, 100)
+    }
+
+    fn dot_operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
+        self.operand(value)?;
+        // A number and a dot would run together.
+        if matches!(
+            &value.kind,
+            ExpressionKind::Literal {
+                kind: TokenKind::Number,
+                ..
+            }
+        ) {
+            self.push(" ");
+        }
+        Ok(())
+    }
+
+    fn callee(&mut self, callee: &Expression) -> Result<(), Diagnostics> {
+        self.expression(callee, 100)
+    }
+
+    fn binary(&mut self, operator: TokenKind, left: &Expression, right: &Expression) -> Result<(), Diagnostics> {
+        let own = precedence_of(operator);
+        let right_to_left = operator == TokenKind::Power;
+        self.expression(left, own + u8::from(right_to_left))?;
+        self.push(&format!(" {} ", operator.text()));
+        self.expression(right, own + u8::from(!right_to_left))
     }
 }
 

@@ -41,7 +41,7 @@ impl<'a> Comments<'a> {
         out
     }
 
-    /// True if a remaining comment follows `offset` on the same line, with only blanks and `,` between.
+    /// True if a remaining comment follows `offset` on the same line, with only spaces, tabs and `,` between them.
     pub(crate) fn is_behind(&self, offset: usize) -> bool {
         self.list.get(self.next).is_some_and(|span| {
             let between = self.source.text().get(offset..span.start);
@@ -50,8 +50,8 @@ impl<'a> Comments<'a> {
         })
     }
 
-    /// Removes the comment that follows `offset` on the same line, and returns it after a blank. Returns an empty text
-    /// if no comment follows.
+    /// Removes the comment that follows `offset` on the same line, and returns its text after a space. Returns an empty
+    /// text if no comment follows.
     pub(super) fn behind(&mut self, offset: usize) -> String {
         if !self.is_behind(offset) {
             return String::new();

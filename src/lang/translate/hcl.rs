@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::writer::{Page, Writer, binding, refuse};
+use super::writer::{Output, Writer, refuse};
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::diagnostic::Diagnostics;
 use crate::eval::{self, traversal, unquote};
-use crate::hcl::{POWER, Place};
+use crate::hcl::{BlockContext, POWER_FUNCTION};
 use crate::literal;
 use crate::source::Span;
 use crate::token::TokenKind;
@@ -14,30 +14,32 @@ use crate::value::{Number, Value};
 
 /// Returns the text of a file as HCL.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
-    Hcl(Page::new(file)).file(&file.body)
+    Hcl(Output::new(file)).file(&file.body)
 }
 
-/// Returns the precedence of an operator in HCL, which distinguishes equality from order comparisons.
-fn precedence(operator: TokenKind) -> u8 {
-    match operator {
-        TokenKind::Or => 1,
-        TokenKind::And => 2,
-        TokenKind::Equal | TokenKind::NotEqual => 3,
-        TokenKind::Less | TokenKind::LessEqual | TokenKind::Greater | TokenKind::GreaterEqual => 4,
-        TokenKind::Add | TokenKind::Subtract => 5,
-        TokenKind::Multiply | TokenKind::Divide | TokenKind::Modulo => 6,
-        // `^` is written as a call.
-        _ => 100,
-    }
-}
-
-struct Hcl<'a>(Page<'a>);
+struct Hcl<'a>(Output<'a>);
 
 impl<'a> Writer<'a> for Hcl<'a> {
     // Fields on separate lines need no commas.
     const FIELD_COMMAS: bool = false;
+    // `--a` is invalid in HCL, and `-1` is a number.
+    const UNARY_OPERAND: u8 = 51;
 
-    fn page(&mut self) -> &mut Page<'a> {
+    // HCL distinguishes equality from order comparisons.
+    fn precedence(operator: TokenKind) -> u8 {
+        match operator {
+            TokenKind::Or => 1,
+            TokenKind::And => 2,
+            TokenKind::Equal | TokenKind::NotEqual => 3,
+            TokenKind::Less | TokenKind::LessEqual | TokenKind::Greater | TokenKind::GreaterEqual => 4,
+            TokenKind::Add | TokenKind::Subtract => 5,
+            TokenKind::Multiply | TokenKind::Divide | TokenKind::Modulo => 6,
+            // `^` is written as a call.
+            _ => 100,
+        }
+    }
+
+    fn page(&mut self) -> &mut Output<'a> {
         &mut self.0
     }
 
@@ -54,21 +56,21 @@ impl<'a> Writer<'a> for Hcl<'a> {
         Ok(())
     }
 
-    fn header(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, context: BlockContext) -> Result<(), Diagnostics> {
         let mut parts = block.name.name.split('.');
         self.name(parts.next().unwrap_or_default(), block.name.span)?;
         let mut labels: Vec<&str> = parts.collect();
         match &block.label {
             // Inside a component, a single label would be a part of the name.
             Some(label) => {
-                if labels.is_empty() && place == Place::Arguments {
+                if labels.is_empty() && context == BlockContext::Arguments {
                     labels.push("");
                 }
                 labels.push(&label.name);
             }
-            // Where the last label would be read as the block's own label, an empty label shows that the block has
-            // none.
-            None if !labels.is_empty() && (place == Place::Components || labels.len() > 1) => labels.push(""),
+            // If the last label would be read as the block's own label, an empty label after it shows that the block
+            // has no label of its own.
+            None if !labels.is_empty() && (context == BlockContext::Components || labels.len() > 1) => labels.push(""),
             None => {}
         }
         for label in labels {
@@ -80,127 +82,11 @@ impl<'a> Writer<'a> for Hcl<'a> {
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics> {
         let name = &*field.name.name;
         let word = hcl_edit::Ident::try_new(name).is_ok() && !matches!(name, "for" | "true" | "false" | "null");
-        if !field.quoted && word {
+        if !field.is_quoted && word {
             self.push(name);
         } else {
             self.push(&quote(name));
         }
-        Ok(())
-    }
-
-    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics> {
-        let wrapped = binding(expression, precedence) < least;
-        if wrapped {
-            self.push("(");
-        }
-        match &expression.kind {
-            ExpressionKind::Literal { kind, text } => self.literal(*kind, text, expression.span)?,
-            ExpressionKind::Identifier(name) => self.name(name, expression.span)?,
-            ExpressionKind::Array(items) => self.array(items, expression.span)?,
-            ExpressionKind::Object(fields) => self.object(fields, expression.span)?,
-            ExpressionKind::Access { value, name } => {
-                self.operand(value)?;
-                self.push(".");
-                self.name(&name.name, name.span)?;
-            }
-            ExpressionKind::Index { value, index, .. } => {
-                self.operand(value)?;
-                self.push("[");
-                self.expression(index, 0)?;
-                self.push("]");
-            }
-            ExpressionKind::Call {
-                callee,
-                open,
-                arguments,
-            } => {
-                let names = traversal(callee);
-                if names.is_empty() {
-                    return Err(refuse(
-                        self.0.source,
-                        callee.span,
-                        "HCL calls functions only by name, not the result of an expression",
-                    ));
-                }
-                for (at, name) in names.iter().enumerate() {
-                    if at > 0 {
-                        self.push("::");
-                    }
-                    self.name(&name.name, name.span)?;
-                }
-                self.arguments(arguments, Span::new(*open, expression.span.end))?;
-            }
-            ExpressionKind::Unary { operator, value } => {
-                self.push(operator.text());
-                // `--a` is invalid in HCL, and `-1` is a number.
-                self.expression(value, 51)?;
-            }
-            ExpressionKind::Binary {
-                operator: TokenKind::Power,
-                left,
-                right,
-                ..
-            } => {
-                let _ = write!(self.0.out, "{POWER}(");
-                self.expression(left, 0)?;
-                self.push(", ");
-                self.expression(right, 0)?;
-                self.push(")");
-            }
-            ExpressionKind::Binary {
-                operator, left, right, ..
-            } => {
-                let own = precedence(*operator);
-                self.expression(left, own)?;
-                let _ = write!(self.0.out, " {} ", operator.text());
-                self.expression(right, own + 1)?;
-            }
-            ExpressionKind::Paren(inner) => {
-                self.push("(");
-                self.expression(inner, 0)?;
-                self.push(")");
-            }
-        }
-        if wrapped {
-            self.push(")");
-        }
-        Ok(())
-    }
-}
-
-impl Hcl<'_> {
-    fn push(&mut self, text: &str) {
-        self.0.out.push_str(text);
-    }
-
-    fn name(&mut self, name: &str, span: Span) -> Result<(), Diagnostics> {
-        if hcl_edit::Ident::try_new(name).is_err() {
-            return Err(refuse(
-                self.0.source,
-                span,
-                format!("`{name}` is not an identifier of HCL"),
-            ));
-        }
-        self.push(name);
-        Ok(())
-    }
-
-    /// Writes the operand of a dot or an index; literals need parentheses.
-    fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
-        let power = matches!(
-            &value.kind,
-            ExpressionKind::Binary {
-                operator: TokenKind::Power,
-                ..
-            }
-        );
-        let plain = !power && !matches!(&value.kind, ExpressionKind::Literal { .. });
-        if plain {
-            return self.expression(value, 100);
-        }
-        self.push("(");
-        self.expression(value, 0)?;
-        self.push(")");
         Ok(())
     }
 
@@ -229,6 +115,70 @@ impl Hcl<'_> {
             }
         }
         Ok(())
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Result<(), Diagnostics> {
+        if hcl_edit::Ident::try_new(name).is_err() {
+            return Err(refuse(
+                self.0.source,
+                span,
+                format!("`{name}` is not an identifier of HCL"),
+            ));
+        }
+        self.push(name);
+        Ok(())
+    }
+
+    fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
+        // A literal needs parentheses before a dot or an index.
+        let power = matches!(
+            &value.kind,
+            ExpressionKind::Binary {
+                operator: TokenKind::Power,
+                ..
+            }
+        );
+        let plain = !power && !matches!(&value.kind, ExpressionKind::Literal { .. });
+        if plain {
+            return self.expression(value, 100);
+        }
+        self.push("(");
+        self.expression(value, 0)?;
+        self.push(")");
+        Ok(())
+    }
+
+    fn callee(&mut self, callee: &Expression) -> Result<(), Diagnostics> {
+        let names = traversal(callee);
+        if names.is_empty() {
+            return Err(refuse(
+                self.0.source,
+                callee.span,
+                "HCL calls functions only by name, not the result of an expression",
+            ));
+        }
+        for (at, name) in names.iter().enumerate() {
+            if at > 0 {
+                self.push("::");
+            }
+            self.name(&name.name, name.span)?;
+        }
+        Ok(())
+    }
+
+    fn binary(&mut self, operator: TokenKind, left: &Expression, right: &Expression) -> Result<(), Diagnostics> {
+        if operator == TokenKind::Power {
+            let _ = write!(self.0.out, "{POWER_FUNCTION}(");
+            self.expression(left, 0)?;
+            self.push(", ");
+            self.expression(right, 0)?;
+            self.push(")");
+            return Ok(());
+        }
+        let own = Self::precedence(operator);
+        self.expression(left, own)?;
+        let _ = write!(self.0.out, " {} ", operator.text());
+        self.expression(right, own + 1)
     }
 }
 

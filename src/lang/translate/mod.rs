@@ -56,11 +56,11 @@ fn convert(
         Err(found) if found.iter().all(|diagnostic| diagnostic.source == source) => return Err(found),
         Err(found) => return Err(unfaithful(&found.to_string())),
     };
-    let (again, diagnostics) = parse(&Source::new(name, written.as_str()));
+    let (reparsed, diagnostics) = parse(&Source::new(name, written.as_str()));
     if diagnostics.has_errors() {
         return Err(unfaithful(&diagnostics.to_string()));
     }
-    if !meaning::same(&file, &again) {
+    if !meaning::same(&file, &reparsed) {
         return Err(unfaithful("its meaning would change"));
     }
     Ok(written)

@@ -1,18 +1,18 @@
-//! The common part of both printers: bodies, lists on several lines, and the comments between elements.
+//! The common part of both printers: bodies, expressions, lists on several lines, and the comments between elements.
 //!
-//! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. The differences (names,
+//! In: a tree. Out: its text, in an [`Output`]; `fmt` of the language does the layout. The differences (names,
 //! literals, operators) are in the implementations, `alloy` and `hcl`.
 
 use super::comments::Comments;
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::hcl::Place;
+use crate::hcl::BlockContext;
 use crate::source::{Source, Span};
 use crate::token::TokenKind;
 
 /// The text that is being written.
-pub(super) struct Page<'a> {
+pub(super) struct Output<'a> {
     /// The source of the tree.
     pub source: &'a Source,
     /// The comments of the tree that have not been written.
@@ -21,8 +21,8 @@ pub(super) struct Page<'a> {
     pub out: String,
 }
 
-impl<'a> Page<'a> {
-    /// Creates an empty page for the tree of `file`.
+impl<'a> Output<'a> {
+    /// Creates an empty output for the tree of `file`.
     pub(super) fn new(file: &'a File) -> Self {
         Self {
             source: &file.source,
@@ -56,32 +56,59 @@ pub(crate) struct Brackets {
 pub(super) trait Writer<'a>: Sized {
     /// True if object fields on separate lines end in commas.
     const FIELD_COMMAS: bool;
+    /// The lowest precedence of an operand of a unary operator that needs no parentheses.
+    const UNARY_OPERAND: u8;
 
-    /// Returns the page that is being written.
-    fn page(&mut self) -> &mut Page<'a>;
+    /// Returns the precedence of an operator. A higher precedence binds tighter, and 100 never needs parentheses.
+    fn precedence(operator: TokenKind) -> u8;
+
+    /// Returns the output that is being written.
+    fn page(&mut self) -> &mut Output<'a>;
 
     /// Writes a name and its value, without trailing comments.
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics>;
 
     /// Writes name and label of a block.
-    fn header(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics>;
+    fn header(&mut self, block: &Block, context: BlockContext) -> Result<(), Diagnostics>;
 
     /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
 
-    /// Writes an expression; in parentheses if its precedence is below `least`.
-    fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics>;
+    /// Writes a literal; `text` is its text in the source.
+    fn literal(&mut self, kind: TokenKind, text: &str, span: Span) -> Result<(), Diagnostics>;
+
+    /// Writes a name in an expression.
+    fn name(&mut self, name: &str, span: Span) -> Result<(), Diagnostics>;
+
+    /// Writes the operand of an index.
+    fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics>;
+
+    /// Writes the operand of a dot.
+    fn dot_operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
+        self.operand(value)
+    }
+
+    /// Writes the function of a call.
+    fn callee(&mut self, callee: &Expression) -> Result<(), Diagnostics>;
+
+    /// Writes a binary operator with its operands.
+    fn binary(&mut self, operator: TokenKind, left: &Expression, right: &Expression) -> Result<(), Diagnostics>;
+
+    /// Writes a text as it is.
+    fn push(&mut self, text: &str) {
+        self.page().out.push_str(text);
+    }
 
     /// Writes a whole file and returns its text.
     fn file(mut self, body: &[Statement]) -> Result<String, Diagnostics> {
-        self.body(body, Place::Components)?;
+        self.body(body, BlockContext::Components)?;
         let page = self.page();
         page.before(usize::MAX);
         Ok(std::mem::take(&mut page.out))
     }
 
     /// Writes statements, each on its own lines.
-    fn body(&mut self, body: &[Statement], place: Place) -> Result<(), Diagnostics> {
+    fn body(&mut self, body: &[Statement], context: BlockContext) -> Result<(), Diagnostics> {
         let mut last_line = None;
         for statement in body {
             let span = statement.span();
@@ -95,7 +122,7 @@ pub(super) trait Writer<'a>: Sized {
             page.out.push_str(&comments);
             match statement {
                 Statement::Attribute(attribute) => self.attribute(attribute)?,
-                Statement::Block(block) => self.block(block, place)?,
+                Statement::Block(block) => self.block(block, context)?,
             }
             let page = self.page();
             page.behind(span.end);
@@ -106,20 +133,69 @@ pub(super) trait Writer<'a>: Sized {
     }
 
     /// Writes a block; an empty block is written on one line.
-    fn block(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
-        self.header(block, place)?;
+    fn block(&mut self, block: &Block, context: BlockContext) -> Result<(), Diagnostics> {
+        self.header(block, context)?;
         let page = self.page();
         page.out.push_str(" {");
         let commented = page.behind(block.open + 1);
         let before = page.out.len();
         page.out.push('\n');
-        self.body(&block.body, place.inside(&block.name.name))?;
+        self.body(&block.body, context.inner(&block.name.name))?;
         let page = self.page();
         page.before(block.close);
         if page.out.len() == before + 1 && !commented {
             page.out.pop();
         }
         page.out.push('}');
+        Ok(())
+    }
+
+    /// Writes an expression; in parentheses if its precedence is below `min`.
+    fn expression(&mut self, expression: &Expression, min: u8) -> Result<(), Diagnostics> {
+        let is_wrapped = binding(expression, Self::precedence) < min;
+        if is_wrapped {
+            self.push("(");
+        }
+        match &expression.kind {
+            ExpressionKind::Literal { kind, text } => self.literal(*kind, text, expression.span)?,
+            ExpressionKind::Identifier(name) => self.name(name, expression.span)?,
+            ExpressionKind::Array(items) => self.array(items, expression.span)?,
+            ExpressionKind::Object(fields) => self.object(fields, expression.span)?,
+            ExpressionKind::Access { value, name } => {
+                self.dot_operand(value)?;
+                self.push(".");
+                self.name(&name.name, name.span)?;
+            }
+            ExpressionKind::Index { value, index, .. } => {
+                self.operand(value)?;
+                self.push("[");
+                self.expression(index, 0)?;
+                self.push("]");
+            }
+            ExpressionKind::Call {
+                callee,
+                open,
+                arguments,
+            } => {
+                self.callee(callee)?;
+                self.arguments(arguments, Span::new(*open, expression.span.end))?;
+            }
+            ExpressionKind::Unary { operator, value } => {
+                self.push(operator.text());
+                self.expression(value, Self::UNARY_OPERAND)?;
+            }
+            ExpressionKind::Binary {
+                operator, left, right, ..
+            } => self.binary(*operator, left, right)?,
+            ExpressionKind::Paren(inner) => {
+                self.push("(");
+                self.expression(inner, 0)?;
+                self.push(")");
+            }
+        }
+        if is_wrapped {
+            self.push(")");
+        }
         Ok(())
     }
 
@@ -174,7 +250,7 @@ pub(super) trait Writer<'a>: Sized {
     ) -> Result<(), Diagnostics> {
         let page = self.page();
         page.out.push(open);
-        let lines = over_lines(page.source, whole.start, items.first().copied());
+        let lines = is_multiline(page.source, whole.start, items.first().copied());
         for (at, item) in items.iter().enumerate() {
             let page = self.page();
             if lines {
@@ -210,9 +286,8 @@ pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) ->
     Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
 }
 
-/// Returns the precedence of an expression; `of` returns the precedence of an operator in one of the languages. A
-/// higher precedence binds tighter, and 100 never needs parentheses.
-pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
+/// Returns the precedence of an expression; `of` returns the precedence of an operator in one of the languages.
+fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     match &expression.kind {
         ExpressionKind::Binary { operator, .. } => of(*operator),
         ExpressionKind::Unary { .. } => 50,
@@ -221,6 +296,6 @@ pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
 }
 
 /// True if the first element of a list began on its own line.
-fn over_lines(source: &Source, open: usize, first: Option<Span>) -> bool {
+fn is_multiline(source: &Source, open: usize, first: Option<Span>) -> bool {
     first.is_some_and(|first| source.line(open) != source.line(first.start))
 }

@@ -24,7 +24,7 @@ pub(crate) fn argument_errors(text: &SourceBlock, errors: &ArgumentErrors) -> Di
 }
 
 /// Decodes the body of a block to a typed value; `None` if its only problem is a value that is not known yet.
-pub(crate) fn known<T: FromBody>(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Option<T>, Diagnostics> {
+pub(crate) fn decode_known<T: FromBody>(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Option<T>, Diagnostics> {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, T::SCHEMA, resolve);
     if decoded.diagnostics.has_errors() {

@@ -20,7 +20,7 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
     let resolve = Static { graph, env: Some(env) };
     for node in &graph.nodes {
         let text = &node.block;
-        let found = match &node.kind {
+        let diagnostics = match &node.kind {
             NodeKind::Component(definition) | NodeKind::Import(definition) => {
                 check_component(*definition, text, &resolve)
             }
@@ -36,14 +36,14 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
                 None => decode_call(text, None, &resolve).diagnostics,
             },
         };
-        let found = analyzer.broken.without_missing(text, found);
-        analyzer.diagnostics.extend(found);
+        let diagnostics = analyzer.broken.without_missing(text, diagnostics);
+        analyzer.diagnostics.extend(diagnostics);
     }
     let client = analyzer.catalog.http_client();
     for (name, text) in &graph.settings {
-        let found = settings::check(name, text, client, analyzer.extent, &resolve);
-        let found = analyzer.broken.without_missing(text, found);
-        analyzer.diagnostics.extend(found);
+        let diagnostics = settings::check(name, text, client, analyzer.extent, &resolve);
+        let diagnostics = analyzer.broken.without_missing(text, diagnostics);
+        analyzer.diagnostics.extend(diagnostics);
     }
 }
 

@@ -29,12 +29,12 @@ impl Broken {
             .places
             .iter()
             .any(|(source, place)| *source == text.source && *place == span.start);
-        let echo = |found: &Diagnostic| match found.code {
+        let echo = |diagnostic: &Diagnostic| match diagnostic.code {
             codes::MISSING_ATTRIBUTE | codes::MISSING_BLOCK => unread,
             codes::UNKNOWN_BLOCK => unclosed,
             _ => false,
         };
-        diagnostics.into_iter().filter(|found| !echo(found)).collect()
+        diagnostics.into_iter().filter(|diagnostic| !echo(diagnostic)).collect()
     }
 
     pub(super) fn without_echoes(&self, diagnostics: Diagnostics) -> Diagnostics {

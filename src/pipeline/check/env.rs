@@ -31,11 +31,11 @@ pub(crate) struct Env<'a> {
     pub(crate) parent: Option<&'a Env<'a>>,
     /// The construct that the scope belongs to.
     pub(crate) kind: ScopeKind,
-    /// The declarations in it.
+    /// The declarations in the scope.
     pub(crate) declares: &'a Declares,
-    /// Labels of the imports in it.
+    /// Labels of the imports in the scope.
     pub(crate) imports: &'a BTreeSet<Arc<str>>,
-    /// Its nodes, once they are known.
+    /// The nodes of the scope; `None` until they are known.
     pub(crate) graph: Option<&'a Graph>,
     /// The name of the item, in a template.
     pub(crate) variable: Option<Arc<str>>,
@@ -110,7 +110,7 @@ impl<'a> Env<'a> {
         Instantiated::Nothing
     }
 
-    /// Names of the declarations that can be instantiated here, without imports.
+    /// Returns the names of the declarations that can be instantiated here, without imports.
     pub(crate) fn declared_names(&self) -> Vec<&str> {
         self.outward()
             .flat_map(|(_, env)| env.declares.keys().map(AsRef::as_ref))

@@ -45,13 +45,13 @@ pub(crate) struct Graph {
 pub(crate) struct GraphNode {
     /// Id in its scope, such as `pyroscope.scrape.default`.
     pub id: Arc<str>,
-    /// Its kind, with the data of that kind.
+    /// The kind of the block, with the data of that kind.
     pub kind: NodeKind,
     /// The block with its source; without the template for a `foreach`.
     pub block: Arc<SourceBlock>,
-    /// Nodes of this scope that it refers to, sorted.
+    /// Nodes of this scope that the node refers to, sorted.
     pub references: Vec<usize>,
-    /// Nodes of this scope that refer to it, sorted.
+    /// Nodes of this scope that refer to the node, sorted.
     pub referenced_by: Vec<usize>,
     /// Names of the exports that the node uses, with the node that exports them.
     pub used_exports: Vec<(usize, Arc<str>)>,
@@ -112,11 +112,11 @@ pub(crate) struct Declare {
 /// Static analysis of a `declare`.
 #[derive(Debug)]
 pub(crate) struct Analysis {
-    /// The graph built from its body.
+    /// The graph built from the body of the `declare`.
     pub graph: Arc<Graph>,
-    /// Its parameters by name.
+    /// The parameters by name.
     pub parameters: BTreeMap<Arc<str>, Parameter>,
-    /// The types of its exports by name.
+    /// The types of the exports by name.
     pub exports: BTreeMap<Arc<str>, Kind>,
     /// Errors and warnings about the `declare` and the declarations that it instantiates.
     pub diagnostics: Diagnostics,
@@ -160,7 +160,7 @@ pub(super) struct UsedNode {
 
 impl UsedNode {
     /// Returns the same node as seen from the enclosing scope.
-    pub(super) fn seen_from_around(&self) -> Self {
+    pub(super) fn in_enclosing_scope(&self) -> Self {
         Self {
             level: self.level - 1,
             node: self.node,

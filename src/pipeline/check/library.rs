@@ -21,7 +21,7 @@ use alluvium_lang::{Diagnostic, Diagnostics, Source, codes, parse};
 /// The parsed texts of an import.
 pub(crate) struct Parsed {
     pub(crate) declares: Declares,
-    /// Its imports by namespace.
+    /// The imports in the texts by namespace.
     pub(crate) imports: BTreeMap<Arc<str>, (Arc<SourceBlock>, &'static dyn AnyDefinition)>,
 }
 
@@ -37,17 +37,17 @@ pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnos
             let (Value::String(content) | Value::Secret(content)) = text else {
                 continue;
             };
-            let (file, found) = parse(&Source::new(name.clone(), content.clone()));
+            let (file, parse_diagnostics) = parse(&Source::new(name.clone(), content.clone()));
             let source = match text {
                 Value::Secret(_) => blank(&file.source),
                 _ => file.source.clone(),
             };
             diagnostics.extend(
-                found
+                parse_diagnostics
                     .into_iter()
-                    .map(|found| Diagnostic {
+                    .map(|diagnostic| Diagnostic {
                         source: source.clone(),
-                        ..found
+                        ..diagnostic
                     })
                     .collect(),
             );
@@ -59,7 +59,7 @@ pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnos
     diagnostics.into_result(parsed)
 }
 
-/// Returns a copy of the text in which blanks replace everything except line ends, so that positions stay valid and
+/// Returns a copy of the text in which spaces replace everything except line ends, so that positions stay valid and
 /// excerpts show nothing.
 fn blank(source: &Source) -> Source {
     let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
@@ -104,10 +104,10 @@ impl Parsed {
         analyzer.declaration(declare, &env);
     }
 
-    fn statement(&mut self, source: &Source, statement: &Statement, catalog: &Catalog, found: &mut Diagnostics) {
+    fn statement(&mut self, source: &Source, statement: &Statement, catalog: &Catalog, diagnostics: &mut Diagnostics) {
         let Statement::Block(block) = statement else {
             let message = "only declare and import blocks are allowed in a module, got an attribute";
-            found.push(Diagnostic::error(
+            diagnostics.push(Diagnostic::error(
                 codes::MISPLACED_BLOCK,
                 source,
                 statement.span(),
@@ -119,7 +119,7 @@ impl Parsed {
         let import = catalog.find(name).filter(|_| name.starts_with(IMPORT));
         if name != "declare" && import.is_none() {
             let message = format!("only declare and import blocks are allowed in a module, got {name}");
-            found.push(
+            diagnostics.push(
                 Diagnostic::error(codes::MISPLACED_BLOCK, source, block.header(), message)
                     .hint("write it in the body of a `declare`"),
             );
@@ -127,7 +127,7 @@ impl Parsed {
         }
         let Some(label) = block.label.as_ref().map(|label| label.name.clone()) else {
             let message = format!("{name} block must have a label");
-            found.push(Diagnostic::error(
+            diagnostics.push(Diagnostic::error(
                 codes::LABEL_REQUIRED,
                 source,
                 block.name.span,
@@ -153,7 +153,7 @@ impl Parsed {
             let (line, column) = first.source.position(first.block.name.span.start);
             let place = format!("{}:{line}:{column}", first.source.path());
             let message = format!("block {} already declared at {place}", block.id());
-            found.push(Diagnostic::error(
+            diagnostics.push(Diagnostic::error(
                 codes::ALREADY_DECLARED,
                 source,
                 block.header(),

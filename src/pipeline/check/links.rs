@@ -48,7 +48,7 @@ impl Links {
         });
         let mut links = finder.links;
         if let NodeKind::Custom(call) = &node.kind {
-            called(call, &mut links.namespaces);
+            add_namespaces(call, &mut links.namespaces);
         }
         links
     }
@@ -61,9 +61,9 @@ impl Links {
         let used = &template.outside;
         let itself = UsedNode { level: 1, node: index };
         let nodes = used.nodes.iter().filter(|used| **used != itself);
-        self.uses.nodes.extend(nodes.map(UsedNode::seen_from_around));
+        self.uses.nodes.extend(nodes.map(UsedNode::in_enclosing_scope));
         let exports = used.exports.iter().map(|used| UsedExport {
-            of: used.of.seen_from_around(),
+            of: used.of.in_enclosing_scope(),
             name: used.name.clone(),
         });
         self.uses.exports.extend(exports);
@@ -105,7 +105,7 @@ enum Target {
 }
 
 /// Adds the namespaces that an instance needs, relative to its own scope.
-fn called(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
+fn add_namespaces(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
     if let Some(namespace) = &call.namespace {
         namespaces.insert((call.level, namespace.clone()));
     }

@@ -14,11 +14,11 @@ use alluvium_lang::{Diagnostic, Diagnostics, Source, codes, parse};
 
 /// Reports everything unused in a configuration without errors.
 pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
-    let mut found = Diagnostics::new();
-    components(graph, &mut found);
+    let mut diagnostics = Diagnostics::new();
+    components(graph, &mut diagnostics);
     // A configuration that only imports is a library for other configurations.
     if graph.nodes.iter().all(|node| matches!(node.kind, NodeKind::Import(_))) {
-        return found;
+        return diagnostics;
     }
     let files: Vec<_> = sources
         .iter()
@@ -29,14 +29,14 @@ pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics
         block_heads(&file.body, &mut heads);
     }
     for file in &files {
-        declarations(&file.source, &file.body, &heads, &mut found);
+        declarations(&file.source, &file.body, &heads, &mut diagnostics);
     }
-    found
+    diagnostics
 }
 
 /// Reports components that only serve others but have no users. A component that is used only by reported components
 /// is reported too.
-fn components(graph: &Graph, found: &mut Diagnostics) {
+fn components(graph: &Graph, diagnostics: &mut Diagnostics) {
     let mut users: Vec<usize> = graph.nodes.iter().map(|node| node.referenced_by.len()).collect();
     let mut waiting: Vec<usize> = (0..graph.nodes.len()).filter(|index| users[*index] == 0).collect();
     while let Some(index) = waiting.pop() {
@@ -58,7 +58,7 @@ fn components(graph: &Graph, found: &mut Diagnostics) {
             .map(|export| format!("{}.{}", node.id, export.name))
             .collect();
         let header = node.block.block.header();
-        found.push(
+        diagnostics.push(
             Diagnostic::warning(codes::UNUSED_COMPONENT, &node.block.source, header, message)
                 .hint(format!("refer to {}, or remove the block", names.join(" or "))),
         );
@@ -91,7 +91,7 @@ fn block_heads<'a>(body: &'a [Statement], heads: &mut BTreeSet<&'a str>) {
     }
 }
 
-fn declarations(source: &Source, body: &[Statement], heads: &BTreeSet<&str>, found: &mut Diagnostics) {
+fn declarations(source: &Source, body: &[Statement], heads: &BTreeSet<&str>, diagnostics: &mut Diagnostics) {
     for statement in body {
         let Statement::Block(block) = statement else { continue };
         let Some(label) = &block.label else { continue };
@@ -103,7 +103,7 @@ fn declarations(source: &Source, body: &[Statement], heads: &BTreeSet<&str>, fou
             } else {
                 format!("the import \"{}\" is never used", label.name)
             };
-            found.push(Diagnostic::warning(
+            diagnostics.push(Diagnostic::warning(
                 codes::UNUSED_DECLARATION,
                 source,
                 block.header(),
@@ -111,13 +111,13 @@ fn declarations(source: &Source, body: &[Statement], heads: &BTreeSet<&str>, fou
             ));
         }
         if declares {
-            arguments(source, block, found);
-            declarations(source, &block.body, heads, found);
+            arguments(source, block, diagnostics);
+            declarations(source, &block.body, heads, diagnostics);
         }
     }
 }
 
-fn arguments(source: &Source, declare: &Block, found: &mut Diagnostics) {
+fn arguments(source: &Source, declare: &Block, diagnostics: &mut Diagnostics) {
     let mut read = BTreeSet::new();
     arguments_read(&declare.body, &mut read);
     for statement in &declare.body {
@@ -125,7 +125,7 @@ fn arguments(source: &Source, declare: &Block, found: &mut Diagnostics) {
         let Some(label) = &block.label else { continue };
         if &*block.name.name == "argument" && !read.contains(&*label.name) {
             let message = format!("the argument \"{}\" is never read", label.name);
-            found.push(
+            diagnostics.push(
                 Diagnostic::warning(codes::UNUSED_DECLARATION, source, block.header(), message).hint(format!(
                     "read it as `argument.{}.value`, or remove the block",
                     label.name

@@ -80,10 +80,10 @@ fn report_circle(graph: &Graph, circle: &[usize], diagnostics: &mut Diagnostics)
         .collect();
     let message = format!("cycle detected: {}", ids.join(", "));
     let hint = format!("{} -> {}", ids.join(" -> "), first.id);
-    let mut found =
+    let mut diagnostic =
         Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint);
     for node in circle.iter().skip(1).filter_map(|index| nodes.get(*index)) {
-        found = found.note_at(&node.block.source, node.block.block.header(), "part of the cycle");
+        diagnostic = diagnostic.note_at(&node.block.source, node.block.block.header(), "part of the cycle");
     }
-    diagnostics.push(found);
+    diagnostics.push(diagnostic);
 }

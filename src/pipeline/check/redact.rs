@@ -12,7 +12,7 @@ use alluvium_lang::token::TokenKind;
 use alluvium_lang::{Source, parse};
 
 /// A string after one of these words is redacted.
-const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
+const SUSPICIOUS_WORDS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
 /// Returns the text without its secrets. `path` decides the syntax.
@@ -90,7 +90,7 @@ fn is_secret(kind: &Kind) -> bool {
 fn is_suspicious(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     // An attribute with the path of a file is not secret, even if the file is.
-    SUSPICIOUS.iter().any(|word| name.contains(word)) && !name.ends_with("_file")
+    SUSPICIOUS_WORDS.iter().any(|word| name.contains(word)) && !name.ends_with("_file")
 }
 
 /// Collects the spans of all strings in a value.
@@ -122,7 +122,7 @@ fn strings(expression: &Expression, spans: &mut Vec<(usize, usize)>) {
 /// and user and password in URLs.
 fn line(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
-    let word = SUSPICIOUS
+    let word = SUSPICIOUS_WORDS
         .iter()
         .filter_map(|word| Some(lower.find(word)? + word.len()))
         .min();

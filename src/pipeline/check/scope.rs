@@ -21,7 +21,7 @@ use alluvium_lang::token::TokenKind;
 use alluvium_lang::{Diagnostic, Source, codes, is_identifier};
 
 /// A scope while its statements are read.
-struct Reading<'e> {
+struct ScopeReader<'e> {
     parent: Option<&'e Env<'e>>,
     kind: ScopeKind,
     variable: Option<Arc<str>>,
@@ -38,7 +38,7 @@ struct Reading<'e> {
     repeated: Vec<Arc<SourceBlock>>,
 }
 
-impl Reading<'_> {
+impl ScopeReader<'_> {
     /// Returns the environment of the inner scopes.
     fn env<'s>(&'s self, graph: Option<&'s Graph>) -> Env<'s> {
         Env {
@@ -80,7 +80,7 @@ impl Analyzer<'_> {
         kind: ScopeKind,
         variable: Option<Arc<str>>,
     ) -> Graph {
-        let mut reading = Reading {
+        let mut reading = ScopeReader {
             parent,
             kind,
             variable,
@@ -128,7 +128,7 @@ impl Analyzer<'_> {
 
     /// Returns the links of every node, and the graphs of the templates by node. The links of a `foreach` include
     /// everything outside of its template that the template uses.
-    fn links(&mut self, reading: &Reading<'_>, graph: &Graph) -> (Vec<Links>, HashMap<usize, Graph>) {
+    fn links(&mut self, reading: &ScopeReader<'_>, graph: &Graph) -> (Vec<Links>, HashMap<usize, Graph>) {
         let env = reading.env(Some(graph));
         let mut templates = HashMap::new();
         let mut all = Vec::with_capacity(graph.nodes.len());
@@ -148,7 +148,7 @@ impl Analyzer<'_> {
         (all, templates)
     }
 
-    fn statement(&mut self, reading: &mut Reading<'_>, source: &Source, statement: &Statement) {
+    fn statement(&mut self, reading: &mut ScopeReader<'_>, source: &Source, statement: &Statement) {
         let block = match statement {
             Statement::Block(block) => block,
             Statement::Attribute(attribute) => {
@@ -216,7 +216,7 @@ impl Analyzer<'_> {
     }
 
     /// Reads a block that configures the program.
-    fn setting(&mut self, reading: &mut Reading<'_>, text: Arc<SourceBlock>) {
+    fn setting(&mut self, reading: &mut ScopeReader<'_>, text: Arc<SourceBlock>) {
         let Some(name) = SETTINGS.iter().find(|name| **name == &*text.block.name.name) else {
             return;
         };
@@ -269,7 +269,7 @@ impl Analyzer<'_> {
         None
     }
 
-    fn module_block(&mut self, reading: &mut Reading<'_>, text: Arc<SourceBlock>) {
+    fn module_block(&mut self, reading: &mut ScopeReader<'_>, text: Arc<SourceBlock>) {
         let name = text.block.name.name.clone();
         let id: Arc<str> = text.block.id().into();
         let Some(label) = self.label(&text) else { return };
@@ -302,7 +302,7 @@ impl Analyzer<'_> {
         }
     }
 
-    fn foreach(&mut self, reading: &mut Reading<'_>, id: Arc<str>, text: &Arc<SourceBlock>) {
+    fn foreach(&mut self, reading: &mut ScopeReader<'_>, id: Arc<str>, text: &Arc<SourceBlock>) {
         if self.minimum > Stability::Experimental {
             let what = "block \"foreach\"";
             let level = Stability::Experimental;
@@ -379,7 +379,7 @@ impl Analyzer<'_> {
             Some(name) if is_identifier(&name) => return Some(name.into()),
             Some(name) => (
                 format!("\"{name}\" is not a valid name for the item"),
-                "letters, digits and `_`, not starting with a digit",
+                "use letters, digits and `_`, and begin with a letter or `_`",
             ),
             None => (
                 "the name of the item has to be a plain string".to_owned(),
@@ -392,7 +392,12 @@ impl Analyzer<'_> {
         None
     }
 
-    fn import(&mut self, reading: &mut Reading<'_>, text: Arc<SourceBlock>, definition: &'static dyn AnyDefinition) {
+    fn import(
+        &mut self,
+        reading: &mut ScopeReader<'_>,
+        text: Arc<SourceBlock>,
+        definition: &'static dyn AnyDefinition,
+    ) {
         let Some(label) = self.label(&text) else { return };
         self.check_definition(&text.source, &text.block.name, "block", definition);
         if reading.imports.contains(&label) {

@@ -62,12 +62,12 @@ impl Static<'_> {
                 .iter()
                 .try_for_each(|argument| self.check(source, argument, kind)),
             _ => match self.kind_of(expression) {
-                Some(found) if !fits(&found, kind) => {
-                    let (mut wanted, mut got) = (kind_name(kind), kind_name(&found));
-                    if wanted == got {
-                        (wanted, got) = (full_kind_name(kind), full_kind_name(&found));
+                Some(actual) if !fits(&actual, kind) => {
+                    let (mut expected, mut actual_name) = (kind_name(kind), kind_name(&actual));
+                    if expected == actual_name {
+                        (expected, actual_name) = (full_kind_name(kind), full_kind_name(&actual));
                     }
-                    let message = format!("expected {wanted}, got {got}");
+                    let message = format!("expected {expected}, got {actual_name}");
                     Err(Diagnostic::error(codes::WRONG_TYPE, source, expression.span, message))
                 }
                 _ => Ok(()),

@@ -41,9 +41,9 @@ pub(crate) fn analyze(
     let mut files = Vec::new();
     let mut broken = Broken::default();
     for source in sources {
-        let (file, found) = parse(source);
-        broken.add(&found);
-        diagnostics.extend(found);
+        let (file, parsed_diagnostics) = parse(source);
+        broken.add(&parsed_diagnostics);
+        diagnostics.extend(parsed_diagnostics);
         files.push(file);
     }
     // Statements that parse are checked even if others do not, so that one check shows all mistakes.
@@ -56,8 +56,8 @@ pub(crate) fn analyze(
         stack: Vec::new(),
     };
     let graph = analyzer.root(&files);
-    let found = analyzer.diagnostics;
-    diagnostics.extend(broken.without_echoes(found));
+    let analyzed = analyzer.diagnostics;
+    diagnostics.extend(broken.without_echoes(analyzed));
     diagnostics.sort();
     (graph, diagnostics)
 }

@@ -7,6 +7,7 @@
 //! state.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +25,13 @@ use alluvium_lang::value::Value;
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct ComponentError(pub String);
+
+impl ComponentError {
+    /// Creates an error with the text of another error.
+    pub fn new(error: impl Display) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// A built component with arguments of type `A`.
 pub trait Component<A>: Send + Sync + 'static {
@@ -55,8 +63,8 @@ pub trait Component<A>: Send + Sync + 'static {
         false
     }
 
-    /// True if `run` only waits for the shutdown, so that the engine spawns no task. Such a component acts when it
-    /// receives arguments or profiles.
+    /// True if `run` only waits for the shutdown, as [`run_passive`] does, so that the engine spawns no task. Such a
+    /// component acts when it receives arguments or profiles.
     fn is_passive(&self) -> bool {
         false
     }
@@ -64,6 +72,14 @@ pub trait Component<A>: Send + Sync + 'static {
     /// Sends the current state to a newly opened live view, for data that is otherwise sent only when it changes.
     /// `arguments` are the current arguments.
     fn show_live(&self, _arguments: &A, _live: &LiveHandle) {}
+}
+
+/// Waits for the shutdown: [`Component::run`] of a passive component.
+pub fn run_passive(shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+    Box::pin(async move {
+        shutdown.cancelled().await;
+        Ok(())
+    })
 }
 
 /// The interfaces through which a component accesses the outside world.

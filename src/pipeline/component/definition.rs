@@ -42,11 +42,11 @@ pub(crate) type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, 
 pub struct Definition<A: 'static> {
     /// Full name, such as `pyroscope.scrape`.
     pub name: &'static str,
-    /// Stability of its arguments and behaviour.
+    /// Stability of the arguments and the behaviour.
     pub stability: Stability,
-    /// Its exports: name, type and description (`required` and `default` have no meaning here).
+    /// Exports of the component: name, type and description (`required` and `default` have no meaning here).
     pub exports: &'static [Attribute],
-    /// Registers its metrics, so that the reference page can list them.
+    /// Registers the metrics of the component, so that the reference page can list them.
     pub metrics: fn(&Scope),
     /// Builds an instance. `None` for a component that is known but cannot run yet: its arguments are checked and its
     /// exports typed as usual, but a configuration that uses it cannot run.

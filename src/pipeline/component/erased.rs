@@ -24,13 +24,13 @@ pub trait AnyDefinition: fmt::Debug + Send + Sync {
     /// Full name, such as `pyroscope.scrape`.
     fn name(&self) -> &'static str;
 
-    /// Stability of its arguments and behaviour.
+    /// Stability of the arguments and the behaviour.
     fn stability(&self) -> Stability;
 
     /// Schema of the component's block.
     fn arguments(&self) -> &'static Schema;
 
-    /// Its exports: name, type and description.
+    /// Exports of the component: name, type and description.
     fn exports(&self) -> &'static [Attribute];
 
     /// Registers the component's metrics, so that the reference page can list them.

@@ -14,7 +14,7 @@ pub mod live;
 pub mod own_http;
 
 pub use contract::{Component, ComponentError, Context, HealthState, InFlight};
-pub use contract::{ExportsSender, HealthSender};
+pub use contract::{ExportsSender, HealthSender, run_passive};
 pub use definition::{Definition, Stability, no_metrics};
 pub use erased::AnyDefinition;
 pub use erased::{AnyComponent, ValidArguments};

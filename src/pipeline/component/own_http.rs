@@ -10,30 +10,30 @@ use bytes::Bytes;
 use alluvium_base::BoxFuture;
 
 /// Handles a request to one of the program's endpoints.
-pub type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
+pub type Handler = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
 
 /// The program's endpoints. Clones share them; the default has no address.
 #[derive(Clone, Default)]
-pub struct OwnHttp(Arc<Own>);
+pub struct OwnHttp(Arc<Endpoints>);
 
 #[derive(Default)]
-struct Own {
+struct Endpoints {
     address: Box<str>,
-    answer: OnceLock<Answer>,
+    handler: OnceLock<Handler>,
 }
 
 impl OwnHttp {
     /// Creates the endpoints at this `host:port`, without a handler yet.
     pub fn new(address: &str) -> Self {
-        Self(Arc::new(Own {
+        Self(Arc::new(Endpoints {
             address: address.to_ascii_lowercase().into(),
-            answer: OnceLock::new(),
+            handler: OnceLock::new(),
         }))
     }
 
     /// Sets the handler; only the first call has an effect.
-    pub fn set(&self, answer: Answer) {
-        let _ = self.0.answer.set(answer);
+    pub fn set(&self, handler: Handler) {
+        let _ = self.0.handler.set(handler);
     }
 
     /// Returns the `host:port` of the endpoints; empty if the program has no endpoints.
@@ -50,9 +50,9 @@ impl OwnHttp {
     }
 
     /// Returns the response to a request; 503 before the handler is set.
-    pub async fn ask(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
-        if let Some(answer) = self.0.answer.get() {
-            answer(request).await
+    pub async fn send(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
+        if let Some(handler) = self.0.handler.get() {
+            handler(request).await
         } else {
             let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not ready yet\n"));
             *early.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;

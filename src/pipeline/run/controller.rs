@@ -22,7 +22,7 @@ use crate::component::live::LiveHub;
 use crate::component::own_http::OwnHttp;
 use crate::component::{AnyDefinition, HealthState, Stability};
 use crate::run::engine::Engine;
-use crate::run::load::{Loader, Refused, Swapped, Wanted};
+use crate::run::load::{LoadRequest, Loader, RefusedLoad, SwapResult};
 use crate::run::metrics::Metrics;
 use crate::run::names::{Common, constants};
 use crate::run::node::{Changes, ContextParts, RestartPolicy};
@@ -115,13 +115,13 @@ struct Inner {
     loading: tokio::sync::Mutex<Phase>,
     last_load: Mutex<Option<LastLoad>>,
     /// The configuration in force; locked by loads.
-    in_force: Mutex<Option<InForce>>,
+    in_force: Mutex<Option<ActiveConfiguration>>,
     /// True once a load has succeeded.
     loaded: AtomicBool,
 }
 
 /// A configuration in force.
-struct InForce {
+struct ActiveConfiguration {
     sources: Arc<Vec<Source>>,
     hash: String,
     warnings: Diagnostics,
@@ -208,7 +208,7 @@ impl Controller {
         } else if let Some(warnings) = self.inner.unchanged(&sources) {
             return Ok(warnings);
         } else {
-            self.attempt(Wanted::Load(sources.clone()), &first).await
+            self.attempt(LoadRequest::Load(sources.clone()), &first).await
         };
         *self.inner.last_load.lock() = Some(LastLoad {
             time: SystemTime::now(),
@@ -225,7 +225,7 @@ impl Controller {
         let hash = hash(&sources);
         self.inner.loader.engine.metrics.loaded(Some(&hash));
         let warnings = swapped.warnings.clone();
-        *self.inner.in_force.lock() = Some(InForce {
+        *self.inner.in_force.lock() = Some(ActiveConfiguration {
             sources,
             hash,
             warnings: warnings.clone(),
@@ -240,28 +240,28 @@ impl Controller {
     /// and components whose arguments differ in it. The second attempt rebuilds the components with other arguments, so
     /// that two components can swap resources. If the second attempt fails as well, the stopped components are started
     /// again.
-    async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
+    async fn attempt(&self, request: LoadRequest, first: &Source) -> Result<SwapResult, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
-            let (inner, wanted) = (self.inner.clone(), wanted.clone());
+            let (inner, request) = (self.inner.clone(), request.clone());
             // Builds and updates are blocking functions that may take a while, and must not block the runtime.
-            let done = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&wanted, &replace)).await;
+            let done = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&request, &replace)).await;
             done.unwrap_or_else(|error| {
                 let message = format!("a component panicked while the configuration was loaded: {error}");
                 let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
-                Err(Refused::from(Diagnostics::from(diagnostic)))
+                Err(RefusedLoad::from(Diagnostics::from(diagnostic)))
             })
         };
         let refused = match once(BTreeSet::new()).await {
             Ok(swapped) => return Ok(swapped),
-            Err(refused) if refused.in_the_way.is_empty() => return Err(refused.diagnostics),
+            Err(refused) if refused.blocking.is_empty() => return Err(refused.diagnostics),
             Err(refused) => refused,
         };
-        let in_the_way = refused.in_the_way;
+        let blocking = refused.blocking;
         let old = self.inner.loader.running();
-        stop_all(&old.root, in_the_way.iter().cloned(), self.inner.shutdown_deadline).await;
+        stop_all(&old.root, blocking.iter().cloned(), self.inner.shutdown_deadline).await;
         let second = once(refused.to_replace).await;
         if second.is_err() {
-            for node in in_the_way {
+            for node in blocking {
                 node.start(self.inner.restart);
             }
         }
@@ -269,7 +269,7 @@ impl Controller {
     }
 
     /// Stops the components that a load has removed and starts the new ones.
-    async fn stop_and_start(&self, swapped: Swapped) {
+    async fn stop_and_start(&self, swapped: SwapResult) {
         stop_all(&swapped.old.root, swapped.plan.stop, self.inner.shutdown_deadline).await;
         for node in swapped.plan.start {
             node.start(self.inner.restart);
@@ -296,7 +296,7 @@ impl Controller {
                 () = self.inner.loader.changes.changed() => {}
             }
             let inner = self.inner.clone();
-            match tokio::task::spawn_blocking(move || inner.loader.pass_on()).await {
+            match tokio::task::spawn_blocking(move || inner.loader.propagate_changes()).await {
                 Ok(causes) => {
                     for cause in causes {
                         self.reshape(cause).await;
@@ -316,7 +316,7 @@ impl Controller {
     async fn reshape(&self, cause: Arc<str>) {
         let _phase = self.inner.loading.lock().await;
         let nowhere = Source::new(cause.clone(), "");
-        match self.attempt(Wanted::Shape(cause.clone()), &nowhere).await {
+        match self.attempt(LoadRequest::Shape(cause.clone()), &nowhere).await {
             Ok(swapped) => {
                 tracing::info!(id = %cause, "modules updated");
                 self.stop_and_start(swapped).await;

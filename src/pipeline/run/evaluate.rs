@@ -72,7 +72,7 @@ pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String
 pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
     let refuse = |found: Diagnostic| match found.code {
         codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
-            .hint("`validate` checks it already; to run the rest, remove the block and what refers to it"),
+            .hint("`validate` accepts it; to run the other blocks, remove this block and all references to it"),
         _ => found,
     };
     diagnostics.into_iter().map(refuse).collect()

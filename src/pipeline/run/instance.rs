@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::check::graph::{Declare, Graph, NodeKind};
 use crate::component::HealthState;
-use crate::run::library::Surroundings;
+use crate::run::library::RuntimeEnv;
 use crate::run::node::{Health, Node};
 use alluvium_lang::schema::Arguments;
 use alluvium_lang::value::Value;
@@ -32,7 +32,7 @@ pub(crate) struct Instance {
     /// Name and value of the item, in the template of a `foreach`.
     pub variable: Option<(Arc<str>, Mutex<Value>)>,
     /// The scope's source of declarations and imports.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<RuntimeEnv>,
     /// Nodes that must be processed, by their place in the order of evaluation, and the work for each.
     pub dirty: Mutex<BTreeMap<usize, Pending>>,
 }
@@ -40,23 +40,23 @@ pub(crate) struct Instance {
 /// The work that is pending for a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pending {
-    /// Evaluate parts of its inner modules, but not its own expressions.
+    /// Evaluate parts of the node's inner modules, but not the node's own expressions.
     #[default]
     Inside,
-    /// Evaluate its own expressions as well.
+    /// Evaluate the node's own expressions and the inner modules.
     Evaluation,
 }
 
 /// The run-time state of a node of the graph.
 pub(crate) struct Entry {
     /// The kind of the node, with its run-time data.
-    pub what: What,
+    pub data: NodeData,
     value: Mutex<Value>,
     health: Mutex<Health>,
 }
 
 /// The run-time data of a node, by its kind.
-pub(crate) enum What {
+pub(crate) enum NodeData {
     /// A component of the program.
     Component(Arc<Node>),
     /// The source of an import.
@@ -89,9 +89,9 @@ pub(crate) struct Children {
 
 impl Entry {
     /// Creates the entry of a node whose evaluation succeeded.
-    pub(crate) fn new(what: What, value: Value) -> Self {
+    pub(crate) fn new(data: NodeData, value: Value) -> Self {
         Self {
-            what,
+            data,
             value: Mutex::new(value),
             health: Mutex::new(Health::now(HealthState::Healthy, "evaluated")),
         }
@@ -114,8 +114,8 @@ impl Entry {
 
     /// Returns the health of the node.
     pub(crate) fn health(&self) -> Health {
-        match &self.what {
-            What::Component(node) | What::Import(node) => node.health(),
+        match &self.data {
+            NodeData::Component(node) | NodeData::Import(node) => node.health(),
             _ => self.health.lock().clone(),
         }
     }
@@ -127,8 +127,8 @@ impl Entry {
 
     /// Sets the health of the last evaluation.
     pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
-        match &self.what {
-            What::Component(node) | What::Import(node) => node.set_evaluation(state, message),
+        match &self.data {
+            NodeData::Component(node) | NodeData::Import(node) => node.set_evaluation(state, message),
             _ => {
                 let mut health = self.health.lock();
                 if health.state != state || state != HealthState::Healthy {
@@ -186,7 +186,7 @@ impl Instance {
     }
 
     /// Removes and returns the next marked node, leaves first, and its work.
-    pub(crate) fn next_dirty(&self) -> Option<(usize, Pending)> {
+    pub(crate) fn next_marked(&self) -> Option<(usize, Pending)> {
         let (rank, pending) = self.dirty.lock().pop_first()?;
         Some((*self.graph.order.get(rank)?, pending))
     }
@@ -210,9 +210,9 @@ impl Instance {
 
     /// Returns the modules directly below a node.
     pub(crate) fn modules(&self, index: usize) -> Vec<&Instance> {
-        match self.entry(index).map(|entry| &entry.what) {
-            Some(What::Custom(module)) => vec![&module.instance],
-            Some(What::Foreach(children)) => children.list.values().collect(),
+        match self.entry(index).map(|entry| &entry.data) {
+            Some(NodeData::Custom(module)) => vec![&module.instance],
+            Some(NodeData::Foreach(children)) => children.list.values().collect(),
             _ => Vec::new(),
         }
     }
@@ -258,9 +258,9 @@ impl Instance {
     /// Finds the module that the first part of a path names, and returns the rest of the path.
     fn step<'p>(&self, path: &'p str) -> Option<(&Instance, &'p str)> {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
-        match &self.entry(self.graph.find(first)?)?.what {
-            What::Custom(module) => Some((&module.instance, rest)),
-            What::Foreach(children) => {
+        match &self.entry(self.graph.find(first)?)?.data {
+            NodeData::Custom(module) => Some((&module.instance, rest)),
+            NodeData::Foreach(children) => {
                 let (key, rest) = rest.split_once('/').unwrap_or((rest, ""));
                 Some((children.list.get(key)?, rest))
             }
@@ -277,8 +277,8 @@ impl Instance {
     fn inner_mark_changed(&self, id: &str) -> bool {
         if let Some(index) = self.graph.find(id) {
             let changed = match self.entry(index) {
-                Some(entry) => match &entry.what {
-                    What::Component(node) => entry.set_value(node.exports()),
+                Some(entry) => match &entry.data {
+                    NodeData::Component(node) => entry.set_value(node.exports()),
                     _ => false,
                 },
                 None => false,

@@ -18,24 +18,24 @@ pub(crate) struct Library {
     pub content: Value,
     /// The declarations of the texts, parsed.
     pub parsed: Arc<Parsed>,
-    /// Its folder and its nested imports.
-    pub surroundings: Arc<Surroundings>,
+    /// The folder and the nested imports of the library.
+    pub surroundings: Arc<RuntimeEnv>,
 }
 
 /// The environment in which a scope looks up declarations at run time; the counterpart of `check::env::Env`.
 #[derive(Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct RuntimeEnv {
     /// The environment of the enclosing scope.
-    pub parent: Option<Arc<Surroundings>>,
+    pub parent: Option<Arc<RuntimeEnv>>,
     /// Folder of the text, the value of `module_path`.
     pub module_path: Arc<str>,
     /// Imported libraries by namespace.
     pub libraries: Mutex<BTreeMap<Arc<str>, Arc<Library>>>,
 }
 
-impl Surroundings {
+impl RuntimeEnv {
     /// Creates the environment of a text in this folder.
-    pub(crate) fn new(parent: Option<Arc<Surroundings>>, module_path: Arc<str>) -> Arc<Self> {
+    pub(crate) fn new(parent: Option<Arc<RuntimeEnv>>, module_path: Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             parent,
             module_path,

@@ -53,7 +53,7 @@ pub struct EdgeRate {
 pub struct Flow {
     hub: LiveHub,
     module: String,
-    last: Reading,
+    last: FlowReading,
 }
 
 impl Controller {
@@ -87,7 +87,7 @@ impl Flow {
         let mut flow = Self {
             hub,
             module: module.to_owned(),
-            last: Reading::default(),
+            last: FlowReading::default(),
         };
         flow.last = flow.read();
         flow
@@ -130,26 +130,26 @@ impl Flow {
         rates
     }
 
-    fn read(&self) -> Reading {
+    fn read(&self) -> FlowReading {
         let (edges, targets) = self.hub.counts();
-        Reading::of(&self.module, &edges, &targets)
+        FlowReading::of(&self.module, &edges, &targets)
     }
 }
 
 /// Summed counters of a module.
 #[derive(Default)]
-struct Reading {
+struct FlowReading {
     /// Profiles and bytes by sender and receiver.
     edges: BTreeMap<(String, String), (u64, u64)>,
     /// Current and total exported targets by component.
     targets: BTreeMap<String, (u64, u64)>,
 }
 
-impl Reading {
+impl FlowReading {
     fn of(module: &str, edges: &[FlowCount], targets: &[TargetCount]) -> Self {
         let mut reading = Self::default();
         for edge in edges {
-            let (Some(from), Some(to)) = (seen_from(module, &edge.from), seen_from(module, &edge.to)) else {
+            let (Some(from), Some(to)) = (component_in(module, &edge.from), component_in(module, &edge.to)) else {
                 continue;
             };
             if from != to {
@@ -160,7 +160,7 @@ impl Reading {
         }
         for count in targets {
             // Targets of nested components are not shown.
-            if seen_from(module, &count.component).is_some_and(|id| *id == *count.component) {
+            if component_in(module, &count.component).is_some_and(|id| *id == *count.component) {
                 let now = (count.current, count.exported);
                 reading.targets.insert(count.component.to_string(), now);
             }
@@ -170,7 +170,7 @@ impl Reading {
 }
 
 /// Returns the component of `module` that has the id `id` or contains the component with this id.
-fn seen_from(module: &str, id: &Arc<str>) -> Option<String> {
+fn component_in(module: &str, id: &Arc<str>) -> Option<String> {
     let rest = match module {
         "" => id.as_ref(),
         module => id.strip_prefix(module)?.strip_prefix('/')?,
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_module_sees_its_components_and_what_is_inside_of_them_as_one() {
         let id = |id: &str| Arc::<str>::from(id);
-        let seen = |module: &str, whole: &str| seen_from(module, &id(whole));
+        let seen = |module: &str, whole: &str| component_in(module, &id(whole));
         assert_eq!(seen("", "a.b.c").as_deref(), Some("a.b.c"));
         assert_eq!(seen("", "m.x/a.b.c").as_deref(), Some("m.x"));
         assert_eq!(seen("m.x", "m.x/a.b.c").as_deref(), Some("m.x/a.b.c"));

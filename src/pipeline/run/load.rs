@@ -42,7 +42,7 @@ pub(super) struct Loader {
 
 /// The change that a load should make.
 #[derive(Clone)]
-pub(super) enum Wanted {
+pub(super) enum LoadRequest {
     /// A configuration: the texts of its files.
     Load(Arc<Vec<Source>>),
     /// The new shape of one import or `foreach` of the configuration in force, by id.
@@ -50,29 +50,29 @@ pub(super) enum Wanted {
 }
 
 /// The result of a swap. The new tree is in force, but components still have to be stopped and started.
-pub(super) struct Swapped {
+pub(super) struct SwapResult {
     pub(super) old: Arc<Running>,
     pub(super) plan: Plan,
     pub(super) warnings: Diagnostics,
 }
 
 /// A refused load, which has changed nothing.
-pub(super) struct Refused {
+pub(super) struct RefusedLoad {
     pub(super) diagnostics: Diagnostics,
     /// Running components that may hold a resource that the load needed.
-    pub(super) in_the_way: Vec<Arc<Node>>,
-    /// Ids of the components of `in_the_way` that have other arguments in the new configuration, so that they must be
+    pub(super) blocking: Vec<Arc<Node>>,
+    /// Ids of the components of `blocking` that have other arguments in the new configuration, so that they must be
     /// rebuilt.
     pub(super) to_replace: BTreeSet<Arc<str>>,
     /// True if an evaluation failed because it depends on a component that would be updated later.
     is_stale: bool,
 }
 
-impl From<Diagnostics> for Refused {
+impl From<Diagnostics> for RefusedLoad {
     fn from(diagnostics: Diagnostics) -> Self {
         Self {
             diagnostics,
-            in_the_way: Vec::new(),
+            blocking: Vec::new(),
             to_replace: BTreeSet::new(),
             is_stale: false,
         }
@@ -101,13 +101,17 @@ impl Loader {
     }
 
     /// Prepares and swaps in a new tree. `replace` are the ids of stopped components to rebuild.
-    pub(super) fn prepare_and_swap(&self, wanted: &Wanted, replace: &BTreeSet<Arc<str>>) -> Result<Swapped, Refused> {
+    pub(super) fn prepare_and_swap(
+        &self,
+        request: &LoadRequest,
+        replace: &BTreeSet<Arc<str>>,
+    ) -> Result<SwapResult, RefusedLoad> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
         let current = self.running();
-        let prepared = match wanted {
-            Wanted::Load(sources) => self.prepare_load(sources, &current, replace)?,
-            Wanted::Shape(cause) => {
+        let prepared = match request {
+            LoadRequest::Load(sources) => self.prepare_load(sources, &current, replace)?,
+            LoadRequest::Shape(cause) => {
                 let root = &current.root;
                 let accept = Accept::Only(cause.clone());
                 let folder = &root.surroundings.module_path;
@@ -138,7 +142,7 @@ impl Loader {
         // Updates during the load may have changed the shape of an import or a `foreach`.
         self.changes.add_shapes(shape);
         apply.into_iter().for_each(|apply| apply());
-        if matches!(wanted, Wanted::Load(_)) {
+        if matches!(request, LoadRequest::Load(_)) {
             (self.on_logging)(&logging);
             // Only the program's own configuration may enable watching, not a remote one.
             if self.engine.module.is_empty() {
@@ -146,7 +150,7 @@ impl Loader {
                 if live_debugging { live.enable() } else { live.disable() }
             }
         }
-        Ok(Swapped {
+        Ok(SwapResult {
             old: current,
             plan,
             warnings,
@@ -158,7 +162,7 @@ impl Loader {
         sources: &[Source],
         current: &Running,
         replace: &BTreeSet<Arc<str>>,
-    ) -> Result<Prepared, Refused> {
+    ) -> Result<Prepared, RefusedLoad> {
         let extent = if self.engine.module.is_empty() {
             Extent::Run
         } else {
@@ -191,7 +195,7 @@ impl Loader {
         accept: Accept,
         replace: &BTreeSet<Arc<str>>,
         warnings: &Diagnostics,
-    ) -> Result<Prepared, Refused> {
+    ) -> Result<Prepared, RefusedLoad> {
         let new = || Stage::new(&self.engine, current, accept.clone(), replace);
         match self.prepare_in(new(), graph, folder, warnings) {
             Err(refused) if refused.is_stale => self.prepare_in(new().eager(), graph, folder, warnings),
@@ -205,7 +209,7 @@ impl Loader {
         graph: &Arc<Graph>,
         folder: &Arc<str>,
         warnings: &Diagnostics,
-    ) -> Result<Prepared, Refused> {
+    ) -> Result<Prepared, RefusedLoad> {
         let is_load = !matches!(stage.accept, Accept::Only(_));
         let root = stage.root(graph.clone(), folder.clone());
         let mut diagnostics = warnings.clone();
@@ -214,8 +218,8 @@ impl Loader {
             None => LoggingSettings::default(),
             Some(text) => {
                 let names = Names::of(&root, &self.engine.common, None);
-                logging::settings(text, &names.evaluate()).unwrap_or_else(|found| {
-                    diagnostics.extend(found);
+                logging::settings(text, &names.evaluate()).unwrap_or_else(|errors| {
+                    diagnostics.extend(errors);
                     LoggingSettings::default()
                 })
             }
@@ -224,8 +228,8 @@ impl Loader {
             None => false,
             Some(text) => {
                 let names = Names::of(&root, &self.engine.common, None);
-                livedebugging::settings(text, &names.evaluate()).unwrap_or_else(|found| {
-                    diagnostics.extend(found);
+                livedebugging::settings(text, &names.evaluate()).unwrap_or_else(|errors| {
+                    diagnostics.extend(errors);
                     false
                 })
             }
@@ -235,7 +239,7 @@ impl Loader {
             for prepared in [self.protection(graph, &root), self.remote(graph, &root)] {
                 match prepared {
                     Ok(prepared) => apply.extend(prepared),
-                    Err(found) => diagnostics.extend(found),
+                    Err(errors) => diagnostics.extend(errors),
                 }
             }
         }
@@ -251,14 +255,14 @@ impl Loader {
         }
         diagnostics.sort();
         if diagnostics.has_errors() {
-            take_back(std::mem::take(&mut stage.updated));
+            restore_arguments(std::mem::take(&mut stage.updated));
             return Err(refused(diagnostics, &stage));
         }
         let mut pass = Propagate::of_load(&self.engine);
-        if let Err(found) = pass.pass(&root, None) {
-            take_back(pass.updated);
-            take_back(std::mem::take(&mut stage.updated));
-            return Err(refused(found, &stage));
+        if let Err(errors) = pass.process(&root, None) {
+            restore_arguments(pass.updated);
+            restore_arguments(std::mem::take(&mut stage.updated));
+            return Err(refused(errors, &stage));
         }
         let (nodes, order, libraries) = (stage.nodes, stage.order, stage.libraries);
         Ok(Prepared {
@@ -313,7 +317,7 @@ impl Loader {
 
     /// Evaluates nodes that refer to changed exports, and updates components whose arguments changed. Returns the ids
     /// of the imports and `foreach` blocks that need a new tree.
-    pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
+    pub(super) fn propagate_changes(&self) -> Vec<Arc<str>> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
         let changed = self.changes.take();
@@ -339,10 +343,10 @@ impl Loader {
         }
         let mut pass = Propagate::of_run(&self.engine);
         // The health of each node records its failures.
-        let _ = pass.pass(&running.root, None);
+        let _ = pass.process(&running.root, None);
         causes.extend(pass.shape);
         for since in waiting {
-            self.engine.metrics.waited(since.elapsed());
+            self.engine.metrics.record_wait(since.elapsed());
         }
         self.engine.metrics.queue_size.set(0);
         causes
@@ -351,12 +355,12 @@ impl Loader {
 
 /// Creates a refusal with the components that may hold a needed resource. If the text has an error, the refusal names
 /// no components, since stopping them would not help.
-fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
+fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> RefusedLoad {
     let lacks = |found: &Diagnostic| {
         found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
     };
     if !diagnostics.iter().all(lacks) {
-        return Refused {
+        return RefusedLoad {
             is_stale: stage.is_stale,
             ..diagnostics.into()
         };
@@ -368,7 +372,7 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
         .filter(|node| !stage.is_wanted(&node.id) || changed(node))
         .cloned()
         .collect();
-    Refused {
+    RefusedLoad {
         diagnostics,
         is_stale: false,
         to_replace: in_the_way
@@ -376,12 +380,12 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
             .filter(|node| changed(node))
             .map(|node| node.id.clone())
             .collect(),
-        in_the_way,
+        blocking: in_the_way,
     }
 }
 
 /// Restores the previous arguments of updated components, the last update first.
-fn take_back(done: Vec<(Arc<Node>, ValidArguments)>) {
+fn restore_arguments(done: Vec<(Arc<Node>, ValidArguments)>) {
     for (node, before) in done.into_iter().rev() {
         if let Err(error) = node.update(&before) {
             let message = format!("cannot restore the previous arguments after a failed reload: {error}");

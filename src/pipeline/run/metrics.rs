@@ -19,7 +19,7 @@ type Labels = Vec<(&'static str, String)>;
 /// Alloy's buckets for both histograms, 5 ms to 10 min.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 /// Evaluations of at least this duration are counted as slow.
-const SLOW: Duration = Duration::from_mins(1);
+const MIN_SLOW_DURATION: Duration = Duration::from_mins(1);
 
 /// Handles of the engine's metrics.
 pub(crate) struct Metrics {
@@ -93,7 +93,7 @@ impl Metrics {
             "Components whose changed exports are yet to be propagated",
             metrics.queue_size.clone(),
         );
-        controller.register_collector(FromGraph {
+        controller.register_collector(GraphCollector {
             components,
             connections,
         });
@@ -133,15 +133,15 @@ impl Metrics {
     }
 
     /// Marks the graph as being evaluated until the returned value is dropped.
-    pub(super) fn evaluate(&self) -> Evaluating<'_> {
+    pub(super) fn evaluate(&self) -> EvaluationTimer<'_> {
         self.evaluating.set(1);
-        Evaluating(&self.evaluating)
+        EvaluationTimer(&self.evaluating)
     }
 
     /// Records the evaluation of a component; `id` is called only if the evaluation was slow.
     pub(crate) fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
         self.evaluation_seconds.observe(took.as_secs_f64());
-        if took >= SLOW {
+        if took >= MIN_SLOW_DURATION {
             self.slow_seconds
                 .get_or_create(&vec![("component_id", id())])
                 .inc_by(took.as_secs_f64());
@@ -149,7 +149,7 @@ impl Metrics {
     }
 
     /// Records how long a change waited for the evaluation of the components that use it.
-    pub(super) fn waited(&self, time: Duration) {
+    pub(super) fn record_wait(&self, time: Duration) {
         self.wait_seconds.observe(time.as_secs_f64());
     }
 
@@ -168,27 +168,27 @@ impl Metrics {
 }
 
 /// A guard that [`Metrics::evaluate`] returns.
-pub(crate) struct Evaluating<'a>(&'a Gauge);
+pub(crate) struct EvaluationTimer<'a>(&'a Gauge);
 
-impl Drop for Evaluating<'_> {
+impl Drop for EvaluationTimer<'_> {
     fn drop(&mut self) {
         self.0.set(0);
     }
 }
 
 /// A collector that computes its metrics from the graph at each collection, so that no count can drift.
-struct FromGraph<C, E> {
+struct GraphCollector<C, E> {
     components: C,
     connections: E,
 }
 
-impl<C, E> fmt::Debug for FromGraph<C, E> {
+impl<C, E> fmt::Debug for GraphCollector<C, E> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("FromGraph")
     }
 }
 
-impl<C, E> Collector for FromGraph<C, E>
+impl<C, E> Collector for GraphCollector<C, E>
 where
     C: Fn() -> Vec<(&'static str, i64)> + Send + Sync + 'static,
     E: Fn() -> Vec<(String, String)> + Send + Sync + 'static,

@@ -38,16 +38,16 @@ pub(crate) struct Health {
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {
     /// Wait before the first restart.
-    pub shortest: Duration,
+    pub min_wait: Duration,
     /// Longest wait; a run of at least this length resets the wait.
-    pub longest: Duration,
+    pub max_wait: Duration,
 }
 
 impl Default for RestartPolicy {
     fn default() -> Self {
         Self {
-            shortest: Duration::from_secs(1),
-            longest: Duration::from_mins(1),
+            min_wait: Duration::from_secs(1),
+            max_wait: Duration::from_mins(1),
         }
     }
 }
@@ -116,10 +116,10 @@ pub(super) struct Shared {
     changes: Arc<Changes>,
     names: Arc<ExportNames>,
     exports: Mutex<Value>,
-    health: Mutex<Aspects>,
+    health: Mutex<HealthParts>,
 }
 
-struct Aspects {
+struct HealthParts {
     run: Health,
     evaluation: Health,
     reported: Option<Health>,
@@ -181,7 +181,7 @@ impl Shared {
 
     fn set(
         &self,
-        pick: impl FnOnce(&mut Aspects) -> &mut Health,
+        pick: impl FnOnce(&mut HealthParts) -> &mut Health,
         state: HealthState,
         message: impl Into<Cow<'static, str>>,
     ) {
@@ -200,7 +200,7 @@ impl Health {
     }
 }
 
-/// Whether the metrics of a component are exported.
+/// The visibility of a component's metrics in the exported text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Metrics {
     Shown,
@@ -222,7 +222,7 @@ impl Node {
             changes: parts.changes.clone(),
             names: parts.names.clone(),
             exports: Mutex::new(Value::Object(Arc::default())),
-            health: Mutex::new(Aspects {
+            health: Mutex::new(HealthParts {
                 run: Health::now(HealthState::Unknown, "component created"),
                 evaluation: Health::now(HealthState::Healthy, "component evaluated"),
                 reported: None,
@@ -372,14 +372,14 @@ impl Node {
         let task = self.task.lock().take();
         let Some(task) = task else { return true };
         let Task::Running { shutdown, mut handle } = task else {
-            let is_empty = self.handed_on(deadline).await;
+            let is_empty = self.wait_for_receivers(deadline).await;
             self.set_run(HealthState::Exited, "component stopped");
             return is_empty;
         };
         shutdown.cancel();
         let mut finished = tokio::time::timeout_at(deadline.into(), &mut handle).await.is_ok();
         if finished {
-            finished = self.handed_on(deadline).await;
+            finished = self.wait_for_receivers(deadline).await;
             self.set_run(HealthState::Exited, "component stopped");
         } else {
             handle.abort();
@@ -390,7 +390,7 @@ impl Node {
     }
 
     /// Waits until the receivers have received the data in flight. Returns false if data remains at the deadline.
-    async fn handed_on(&self, deadline: Instant) -> bool {
+    async fn wait_for_receivers(&self, deadline: Instant) -> bool {
         let is_empty = tokio::time::timeout_at(deadline.into(), self.in_flight.ended())
             .await
             .is_ok();
@@ -402,7 +402,7 @@ impl Node {
 }
 
 async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
-    let mut wait = policy.shortest;
+    let mut wait = policy.min_wait;
     loop {
         let started = Instant::now();
         node.set_run(HealthState::Healthy, "started component");
@@ -416,8 +416,8 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
         if shutdown.is_cancelled() {
             return;
         }
-        if started.elapsed() >= policy.longest {
-            wait = policy.shortest;
+        if started.elapsed() >= policy.max_wait {
+            wait = policy.min_wait;
         }
         tracing::error!(component_id = %node.id, reason, wait = ?wait, "component ended and will be restarted");
         node.set_run(
@@ -430,7 +430,7 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
             () = tokio::time::sleep(wait.mul_f64(1.0 + jitter)) => {}
             () = shutdown.cancelled() => return,
         }
-        wait = (wait * 2).min(policy.longest);
+        wait = (wait * 2).min(policy.max_wait);
     }
 }
 

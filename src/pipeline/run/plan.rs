@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::component::HealthState;
-use crate::run::instance::{Children, Instance, What};
+use crate::run::instance::{Children, Instance, NodeData};
 use crate::run::library::{self, Library};
 use crate::run::node::{Health, Node};
 
@@ -76,8 +76,8 @@ impl Running {
     /// Returns the modules of a `foreach`, by its id.
     pub(crate) fn children(&self, id: &str) -> Option<&Children> {
         let (instance, index) = self.root.locate(id)?;
-        match &instance.entry(index)?.what {
-            What::Foreach(children) => Some(children),
+        match &instance.entry(index)?.data {
+            NodeData::Foreach(children) => Some(children),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ use crate::component::{AnyDefinition, HealthState, ValidArguments};
 use crate::run::engine::Engine;
 use crate::run::evaluate::{argument, block_error, export, typed, values};
 use crate::run::identity;
-use crate::run::instance::{Children, Custom, Entry, Instance, Pending, What};
+use crate::run::instance::{Children, Custom, Entry, Instance, NodeData, Pending};
 use crate::run::names::Names;
 use crate::run::node::Node;
 use alluvium_lang::Diagnostics;
@@ -57,8 +57,8 @@ impl<'a> Propagate<'a> {
 
     /// Processes the marked nodes of an instance and its inner modules. `outer` are the names of the enclosing scope of
     /// a template.
-    pub(crate) fn pass(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
-        while let Some((index, pending)) = instance.next_dirty() {
+    pub(crate) fn process(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
+        while let Some((index, pending)) = instance.next_marked() {
             let Some(entry) = instance.entry(index) else { continue };
             self.evaluated += usize::from(pending == Pending::Evaluation);
             match self.entry(instance, index, entry, pending, outer) {
@@ -70,11 +70,11 @@ impl<'a> Propagate<'a> {
                         instance.mark_dependants(index);
                     }
                 }
-                Err(found) if self.strict => return Err(found),
-                Err(found) => {
+                Err(errors) if self.strict => return Err(errors),
+                Err(errors) => {
                     let id = instance.global_id(index).unwrap_or_default();
-                    tracing::error!(component_id = %id, error = %found, "cannot evaluate the component");
-                    entry.set_evaluation(HealthState::Unhealthy, found.to_string());
+                    tracing::error!(component_id = %id, error = %errors, "cannot evaluate the component");
+                    entry.set_evaluation(HealthState::Unhealthy, errors.to_string());
                 }
             }
         }
@@ -95,22 +95,24 @@ impl<'a> Propagate<'a> {
             return Ok(false);
         };
         let text = &node.block;
-        match &entry.what {
-            What::Component(running) => {
+        match &entry.data {
+            NodeData::Component(running) => {
                 self.update(running.definition, running, text, &names)?;
                 Ok(entry.set_value(running.exports()))
             }
-            What::Import(running) => {
+            NodeData::Import(running) => {
                 let arguments = self.engine.arguments(running.definition, text, &names, Some(running))?;
                 if !running.has_arguments(&arguments) {
                     self.shape.push(running.id.clone());
                 }
                 Ok(false)
             }
-            What::Argument => argument(text, node.label(), instance, &names, None).map(|value| entry.set_value(value)),
-            What::Export => export(text, &names).map(|value| entry.set_value(value)),
-            What::Custom(module) => self.custom(entry, module, text, pending, &names),
-            What::Foreach(children) => {
+            NodeData::Argument => {
+                argument(text, node.label(), instance, &names, None).map(|value| entry.set_value(value))
+            }
+            NodeData::Export => export(text, &names).map(|value| entry.set_value(value)),
+            NodeData::Custom(module) => self.custom(entry, module, text, pending, &names),
+            NodeData::Foreach(children) => {
                 let id = instance.global_id(index).unwrap_or_default();
                 self.foreach(id, children, text, pending, &names).map(|()| false)
             }
@@ -157,13 +159,13 @@ impl<'a> Propagate<'a> {
                 *current = called.arguments;
                 drop(current);
                 for (index, entry) in instance.entries.iter().enumerate() {
-                    if matches!(entry.as_ref().map(|entry| &entry.what), Some(What::Argument)) {
+                    if matches!(entry.as_ref().map(|entry| &entry.data), Some(NodeData::Argument)) {
                         instance.mark(index, Pending::Evaluation);
                     }
                 }
             }
         }
-        self.pass(instance, None)?;
+        self.process(instance, None)?;
         let changed = entry.set_value(instance.exports());
         result.map(|()| changed)
     }
@@ -195,7 +197,7 @@ impl<'a> Propagate<'a> {
             children.list.values().for_each(Instance::mark_users_of_outside);
         }
         for child in children.list.values() {
-            self.pass(child, Some(names))?;
+            self.process(child, Some(names))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::check::blocks::ForeachBody;
 use crate::check::graph::NodeKind;
 use crate::run::controller::{Controller, health_name};
-use crate::run::instance::{Instance, What};
+use crate::run::instance::{Instance, NodeData};
 use crate::run::node::Health;
 use alluvium_base::BoxFuture;
 use alluvium_lang::body::FromBody as _;
@@ -28,32 +28,32 @@ pub struct ComponentView {
     /// Always `block`, as in Alloy's API.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Id in its module, such as `pyroscope.scrape.default`.
+    /// Id in the module, such as `pyroscope.scrape.default`.
     #[serde(rename = "localID")]
     pub local_id: String,
-    /// Id of its module; empty for the root.
+    /// Id of the module that contains the component; empty for the root.
     #[serde(rename = "moduleID")]
     pub module_id: String,
-    /// Its label, such as `default`; absent if there is none.
+    /// Label of the component, such as `default`; absent if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// Ids of the components that its arguments refer to.
+    /// Ids of the components that the arguments refer to.
     pub references_to: Vec<String>,
-    /// Ids of the components whose arguments refer to it.
+    /// Ids of the components whose arguments refer to this component.
     pub referenced_by: Vec<String>,
-    /// Ids of the components that it sends data to.
+    /// Ids of the components that this component sends data to.
     pub data_flow_edges_to: Vec<String>,
-    /// Its health, the worst of all aspects.
+    /// Health of the component: the worst of all aspects.
     pub health: HealthView,
     /// Always empty; Alloy's page expects the field.
     pub original: &'static str,
-    /// Its arguments: a list of attributes and blocks, without attributes that have their default value.
+    /// The arguments: a list of attributes and blocks, without attributes that have their default value.
     pub arguments: serde_json::Value,
-    /// Its exports: a list of attributes.
+    /// The exports: a list of attributes.
     pub exports: serde_json::Value,
-    /// Its debug info: a list of attributes and blocks.
+    /// The debug info: a list of attributes and blocks.
     pub debug_info: serde_json::Value,
-    /// Ids of the modules that it created; absent if there are none.
+    /// Ids of the modules that this component created; absent if there are none.
     #[serde(rename = "createdModuleIDs", skip_serializing_if = "Vec::is_empty")]
     pub created_module_ids: Vec<String>,
     /// True if live debugging is enabled.
@@ -111,28 +111,28 @@ impl Controller {
         let entry = instance.entry(index)?;
         let mut view = view(instance, index)?;
         view.live_debugging_enabled = self.live().is_enabled();
-        let (arguments, exports, debug_info) = match &entry.what {
-            What::Component(node) => (
+        let (arguments, exports, debug_info) = match &entry.data {
+            NodeData::Component(node) => (
                 body(node.arguments().values(), node.definition.arguments(), &[]),
                 node.exports(),
                 node.debug_info(),
             ),
-            What::Import(node) => (
+            NodeData::Import(node) => (
                 body(node.arguments().values(), node.definition.arguments(), &[]),
                 Value::Null,
                 node.debug_info(),
             ),
-            What::Custom(module) => {
+            NodeData::Custom(module) => {
                 let arguments = module.instance.arguments.lock().attributes.clone();
                 let arguments = attributes(&Value::Object(arguments.into()));
                 (arguments, module.instance.exports(), Value::Null)
             }
-            What::Foreach(children) => (
+            NodeData::Foreach(children) => (
                 body(&children.values.lock(), ForeachBody::SCHEMA, &[]),
                 Value::Null,
                 Value::Null,
             ),
-            What::Argument | What::Export => return None,
+            NodeData::Argument | NodeData::Export => return None,
         };
         view.arguments = arguments;
         view.exports = attributes(&exports);
@@ -163,8 +163,8 @@ impl Controller {
 
 fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
     let graph = &instance.graph;
-    let place = graph.nodes.get(index)?;
-    if matches!(place.kind, NodeKind::Argument | NodeKind::Export) {
+    let graph_node = graph.nodes.get(index)?;
+    if matches!(graph_node.kind, NodeKind::Argument | NodeKind::Export) {
         return None;
     }
     let entry = instance.entry(index)?;
@@ -190,21 +190,21 @@ fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
             .iter()
             .any(|export| export.0 == index && !takes(export))
     };
-    let mut flows: Vec<usize> = place
+    let mut flows: Vec<usize> = graph_node
         .used_exports
         .iter()
         .filter(|export| takes(export))
         .map(|export| export.0)
         .collect();
-    flows.extend(place.referenced_by.iter().filter(uses));
+    flows.extend(graph_node.referenced_by.iter().filter(uses));
     Some(ComponentView {
-        name: place.block.block.name.name.to_string(),
+        name: graph_node.block.block.name.name.to_string(),
         kind: "block",
-        local_id: place.id.to_string(),
+        local_id: graph_node.id.to_string(),
         module_id: instance.path.to_string(),
-        label: place.label().to_owned(),
-        references_to: ids(&place.references),
-        referenced_by: ids(&place.referenced_by),
+        label: graph_node.label().to_owned(),
+        references_to: ids(&graph_node.references),
+        referenced_by: ids(&graph_node.referenced_by),
         data_flow_edges_to: ids(&flows),
         health: health(&entry.health()),
         original: "",

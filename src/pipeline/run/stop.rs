@@ -11,67 +11,67 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::run::instance::{Instance, What};
+use crate::run::instance::{Instance, NodeData};
 use crate::run::node::Node;
 
 /// Interval at which components that are still running are logged.
-const WARN_EVERY: Duration = Duration::from_mins(1);
+const WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// Time limit of a component that had to wait for its senders until the deadline.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// A step in the stop order: a node to stop, or a step without work (a node that keeps running, and the two ends of a
 /// module).
 #[derive(Default)]
-struct Turn {
+struct StopStep {
     node: Option<Arc<Node>>,
     /// Steps that must wait for this one.
     uses: Vec<usize>,
     /// Number of unfinished steps that this one must wait for.
     users: usize,
-    taken: bool,
+    is_started: bool,
 }
 
 /// The order in which components are stopped.
 #[derive(Default)]
-struct Turns {
-    all: Vec<Turn>,
+struct StopOrder {
+    all: Vec<StopStep>,
     /// Ids of the nodes that the tree contains.
-    found: HashSet<Arc<str>>,
+    ids: HashSet<Arc<str>>,
     tasks: JoinSet<usize>,
     running: HashMap<usize, Arc<Node>>,
 }
 
 /// Stops `nodes`, which are nodes of the tree under `root`. Returns once none of them runs.
-pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, patience: Duration) {
+pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, timeout: Duration) {
     let nodes: HashMap<Arc<str>, Arc<Node>> = nodes.into_iter().map(|node| (node.id.clone(), node)).collect();
-    let mut turns = Turns::default();
-    turns.add(root, &nodes, None);
+    let mut order = StopOrder::default();
+    order.add(root, &nodes, None);
     // The graph does not contain the sources of imports within imports.
     for node in nodes
         .values()
-        .filter(|node| !turns.found.contains(&node.id))
+        .filter(|node| !order.ids.contains(&node.id))
         .cloned()
         .collect::<Vec<_>>()
     {
-        turns.push(Some(node));
+        order.push(Some(node));
     }
-    turns.count_users();
-    let deadline = Instant::now() + patience;
-    for index in 0..turns.all.len() {
-        turns.take(index, deadline);
+    order.count_users();
+    let deadline = Instant::now() + timeout;
+    for index in 0..order.all.len() {
+        order.take(index, deadline);
     }
-    let mut warnings = tokio::time::interval_at(tokio::time::Instant::now() + WARN_EVERY, WARN_EVERY);
+    let mut warnings = tokio::time::interval_at(tokio::time::Instant::now() + WARN_INTERVAL, WARN_INTERVAL);
     let mut in_time = true;
     loop {
         tokio::select! {
-            ended = turns.tasks.join_next() => {
+            ended = order.tasks.join_next() => {
                 let Some(ended) = ended else { break };
                 let Ok(index) = ended else { continue };
-                turns.running.remove(&index);
-                turns.over(index, deadline.max(Instant::now() + GRACE));
+                order.running.remove(&index);
+                order.finish_step(index, deadline.max(Instant::now() + GRACE_PERIOD));
             }
             _ = warnings.tick() => {
-                let mut names: Vec<&str> = turns.running.values().map(|node| &*node.id).collect();
+                let mut names: Vec<&str> = order.running.values().map(|node| &*node.id).collect();
                 names.sort_unstable();
                 let left = deadline.saturating_duration_since(Instant::now());
                 tracing::warn!(components = names.join(", "), ?left,
@@ -79,20 +79,20 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
             }
             () = tokio::time::sleep_until(deadline.into()), if in_time => {
                 in_time = false;
-                for index in 0..turns.all.len() {
-                    turns.all[index].users = 0;
-                    turns.take(index, deadline + GRACE);
+                for index in 0..order.all.len() {
+                    order.all[index].users = 0;
+                    order.take(index, deadline + GRACE_PERIOD);
                 }
             }
         }
     }
 }
 
-impl Turns {
+impl StopOrder {
     fn push(&mut self, node: Option<Arc<Node>>) -> usize {
-        self.all.push(Turn {
+        self.all.push(StopStep {
             node,
-            ..Turn::default()
+            ..StopStep::default()
         });
         self.all.len() - 1
     }
@@ -102,11 +102,11 @@ impl Turns {
     fn add(&mut self, instance: &Instance, nodes: &HashMap<Arc<str>, Arc<Node>>, ends: Option<(usize, usize)>) {
         let mut first_and_last = Vec::with_capacity(instance.entries.len());
         for index in 0..instance.entries.len() {
-            let node = match instance.entry(index).map(|entry| &entry.what) {
-                Some(What::Component(node) | What::Import(node)) => nodes.get(&node.id).cloned(),
+            let node = match instance.entry(index).map(|entry| &entry.data) {
+                Some(NodeData::Component(node) | NodeData::Import(node)) => nodes.get(&node.id).cloned(),
                 _ => None,
             };
-            self.found.extend(node.as_ref().map(|node| node.id.clone()));
+            self.ids.extend(node.as_ref().map(|node| node.id.clone()));
             let first = self.push(node);
             let modules = instance.modules(index);
             let last = if modules.is_empty() { first } else { self.push(None) };
@@ -140,10 +140,10 @@ impl Turns {
     /// Stops the node of a step if all steps before it are finished.
     fn take(&mut self, index: usize, deadline: Instant) {
         let Some(turn) = self.all.get_mut(index) else { return };
-        if turn.users > 0 || turn.taken {
+        if turn.users > 0 || turn.is_started {
             return;
         }
-        turn.taken = true;
+        turn.is_started = true;
         match turn.node.clone() {
             Some(node) => {
                 self.running.insert(index, node.clone());
@@ -152,12 +152,12 @@ impl Turns {
                     index
                 });
             }
-            None => self.over(index, deadline),
+            None => self.finish_step(index, deadline),
         }
     }
 
     /// Marks a step as finished, so that the steps that wait for it can follow.
-    fn over(&mut self, index: usize, deadline: Instant) {
+    fn finish_step(&mut self, index: usize, deadline: Instant) {
         // This uses a list instead of recursion, because users can build chains of any length.
         let mut ended = vec![index];
         while let Some(index) = ended.pop() {
@@ -165,13 +165,13 @@ impl Turns {
             for used in std::mem::take(&mut turn.uses) {
                 let Some(next) = self.all.get_mut(used) else { continue };
                 next.users = next.users.saturating_sub(1);
-                if next.users > 0 || next.taken {
+                if next.users > 0 || next.is_started {
                     continue;
                 }
                 if next.node.is_some() {
                     self.take(used, deadline);
                 } else {
-                    next.taken = true;
+                    next.is_started = true;
                     ended.push(used);
                 }
             }

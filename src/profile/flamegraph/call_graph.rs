@@ -19,7 +19,7 @@ pub struct CallGraph {
     pub calls: Vec<FunctionCall>,
     /// Sum of the values of all stacks.
     pub total: i64,
-    /// Number of functions with a value, including those that are not in `functions`.
+    /// Number of functions with a total other than 0, including functions that are not in `functions`.
     pub function_count: usize,
 }
 
@@ -54,7 +54,7 @@ enum Step {
 }
 
 /// A function on the path from the root to the current node.
-struct Above {
+struct Ancestor {
     function: usize,
     /// Depth of the function's node: the number of nodes above the node.
     depth: usize,
@@ -122,7 +122,7 @@ impl Tree {
         // Number of times that each call occurs in the current stack.
         let mut in_stack: Vec<u32> = Vec::new();
         let mut known: HashMap<(usize, usize), usize> = HashMap::new();
-        let mut path: Vec<Above> = Vec::new();
+        let mut path: Vec<Ancestor> = Vec::new();
         let mut depth = 0;
         self.walk(|step| match step {
             Step::Enter(node) => {
@@ -148,14 +148,14 @@ impl Tree {
                         in_stack[call] += 1;
                         call
                     });
-                    path.push(Above { function, depth, call });
+                    path.push(Ancestor { function, depth, call });
                 }
                 depth += 1;
             }
             Step::Leave(node) => {
                 depth -= 1;
                 if shown[self.nodes[node as usize].frame as usize].is_some()
-                    && let Some(Above { call: Some(call), .. }) = path.pop()
+                    && let Some(Ancestor { call: Some(call), .. }) = path.pop()
                 {
                     in_stack[call] -= 1;
                 }

@@ -141,13 +141,13 @@ impl<'a> Merged<'a> {
             // Parents come before their children, so the parent's index is already known.
             let mut places: Vec<u32> = Vec::with_capacity(tree.nodes.len());
             for node in &tree.nodes {
-                let place = match places.get(node.parent as usize) {
+                let node_index = match places.get(node.parent as usize) {
                     None => 0,
                     Some(&parent) => {
                         let name = names[node.frame as usize];
                         let new = merged.pairs.len() as u32;
-                        let place = *nodes.entry((parent, name)).or_insert(new);
-                        if place == new {
+                        let node_index = *nodes.entry((parent, name)).or_insert(new);
+                        if node_index == new {
                             merged.pairs.push(Pair {
                                 name,
                                 ..Pair::default()
@@ -155,11 +155,11 @@ impl<'a> Merged<'a> {
                             merged.children.push(Vec::new());
                             merged.children[parent as usize].push(new);
                         }
-                        place
+                        node_index
                     }
                 };
-                places.push(place);
-                let pair = &mut merged.pairs[place as usize];
+                places.push(node_index);
+                let pair = &mut merged.pairs[node_index as usize];
                 pair.total[side] = pair.total[side].saturating_add(node.total);
                 pair.own[side] = pair.own[side].saturating_add(node.own);
             }

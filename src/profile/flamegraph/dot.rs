@@ -14,7 +14,7 @@ const SMALLEST_FONT: f64 = 8.0;
 /// Points added to the font size of a function if its own value is the whole total.
 const FONT_RANGE: f64 = 16.0;
 /// Width of the arrow of a call with a negligible value, in points.
-const THINNEST: f64 = 1.0;
+const MIN_ARROW_WIDTH: f64 = 1.0;
 /// Points added to the width of the arrow of a call with the whole total.
 const WIDTH_RANGE: f64 = 4.0;
 
@@ -56,7 +56,7 @@ pub fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
             call.callee,
             escape(&format::value(call.value, unit)),
             1.0 + 99.0 * share,
-            THINNEST + WIDTH_RANGE * share,
+            MIN_ARROW_WIDTH + WIDTH_RANGE * share,
             if call.is_indirect { " style=dashed" } else { "" },
             call.value,
         );

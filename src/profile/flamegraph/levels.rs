@@ -1,8 +1,8 @@
 //! Flame graphs as levels for flame graph widgets: Pyroscope's encoding, plus file, binary and line of each node.
 //!
 //! A level is a flat list of groups of four numbers: x (as the distance from the end of the previous group), total,
-//! self, and index of the name. Children lie to the right of their parent's self value, ordered by name. Nodes that
-//! are too small are merged into one "other" at the end.
+//! self, and index of the name. Children lie to the right of their parent's self value, ordered by name. The children
+//! of a node that are too small are merged into one "other" after their siblings.
 
 use std::cmp::Reverse;
 
@@ -84,7 +84,7 @@ impl FlameGraph {
 
 /// An entry of a level that is being built.
 #[derive(Clone, Copy)]
-enum Place {
+enum LevelEntry {
     Node(u32),
     Other(i64),
 }
@@ -102,7 +102,7 @@ impl Tree {
             ..FlameGraph::default()
         };
         let mut names = NameIndices::new(self, &mut graph);
-        let mut level = vec![(Place::Node(0), 0i64)];
+        let mut level = vec![(LevelEntry::Node(0), 0i64)];
         while !level.is_empty() {
             let mut next = Vec::new();
             let mut groups = Vec::with_capacity(level.len() * 4);
@@ -110,8 +110,8 @@ impl Tree {
             let mut end = 0i64;
             for &(place, x) in &level {
                 let (total, own, name, line) = match place {
-                    Place::Other(total) => (total, total, names.other(&mut graph), FOLDED),
-                    Place::Node(index) => {
+                    LevelEntry::Other(total) => (total, total, names.other(&mut graph), FOLDED),
+                    LevelEntry::Node(index) => {
                         let node = &self.nodes[index as usize];
                         let name = names.of_frame(node.frame, self, &mut graph);
                         self.push_children(index, x.saturating_add(node.own), smallest, &ranks, &mut next);
@@ -130,7 +130,7 @@ impl Tree {
         graph
     }
 
-    fn push_children(&self, parent: u32, mut x: i64, smallest: i64, ranks: &[u32], next: &mut Vec<(Place, i64)>) {
+    fn push_children(&self, parent: u32, mut x: i64, smallest: i64, ranks: &[u32], next: &mut Vec<(LevelEntry, i64)>) {
         let start = next.len();
         let mut other = 0i64;
         for child in self.children(parent) {
@@ -138,21 +138,21 @@ impl Tree {
             if total < smallest {
                 other = other.saturating_add(total);
             } else {
-                next.push((Place::Node(child), 0));
+                next.push((LevelEntry::Node(child), 0));
             }
         }
         next[start..].sort_unstable_by_key(|(place, _)| match place {
-            Place::Node(child) => ranks[self.nodes[*child as usize].frame as usize],
-            Place::Other(_) => u32::MAX,
+            LevelEntry::Node(child) => ranks[self.nodes[*child as usize].frame as usize],
+            LevelEntry::Other(_) => u32::MAX,
         });
         for (place, at) in &mut next[start..] {
             *at = x;
-            if let Place::Node(child) = place {
+            if let LevelEntry::Node(child) = place {
                 x = x.saturating_add(self.nodes[*child as usize].total);
             }
         }
         if other != 0 {
-            next.push((Place::Other(other), x));
+            next.push((LevelEntry::Other(other), x));
         }
     }
 
@@ -242,10 +242,10 @@ mod tests {
 
     #[test]
     fn values_of_any_size_and_sign_have_places() {
-        let (least, most) = (i64::MIN + 2, i64::MAX);
-        let stacks = [("a", least), ("a;k", 1), ("b", most), ("c", most), ("d;k", 1)];
+        let (min, max) = (i64::MIN + 2, i64::MAX);
+        let stacks = [("a", min), ("a;k", 1), ("b", max), ("c", max), ("d;k", 1)];
         let graph = tree(&stacks).to_flamegraph(0);
-        assert_eq!(graph.levels[2], [least, 1, 1, 5, most, 1, 1, 5]);
+        assert_eq!(graph.levels[2], [min, 1, 1, 5, max, 1, 1, 5]);
         let nothing = tree(&[]);
         let graph = crate::flamegraph::diff(&tree(&stacks), &nothing, 0);
         assert_eq!(graph.levels.len(), 3);

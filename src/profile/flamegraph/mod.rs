@@ -14,7 +14,9 @@ mod marked;
 mod paths;
 mod svg;
 #[cfg(test)]
-pub(crate) mod testing;
+#[path = "../../testing/tree.rs"]
+#[expect(unreachable_pub, reason = "the crate `testing` offers the same file to other crates")]
+mod testing;
 mod tree;
 
 pub use call_graph::CallGraph;

@@ -18,7 +18,7 @@ use crate::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
 /// Names and the paths made of them. Node 0 is the root.
 pub struct Paths {
     names: Vec<Arc<str>>,
-    /// The index does not contain the root's name, because a function may have the same name.
+    /// Numbers of the names, by hash. The root's name is not included, because a function may have the same name.
     name_index: HashTable<u32>,
     parents: Vec<u32>,
     node_names: Vec<u32>,
@@ -29,7 +29,7 @@ pub struct Paths {
 
 /// The nodes with a value and all nodes above them, in ascending order, so that the root is first. Each node has one
 /// value per side.
-struct Touched<const SIDES: usize> {
+struct NonZeroNodes<const SIDES: usize> {
     nodes: Vec<u32>,
     /// For each node, the position of its parent in `nodes`.
     parents: Vec<u32>,
@@ -38,8 +38,8 @@ struct Touched<const SIDES: usize> {
 }
 
 /// The nodes that are large enough to show.
-struct Kept<const SIDES: usize> {
-    touched: Touched<SIDES>,
+struct ShownNodes<const SIDES: usize> {
+    nonzero: NonZeroNodes<SIDES>,
     /// The shown children of all nodes. The children of one node are adjacent.
     children: Vec<u32>,
     /// For each position, the end of its children in `children`.
@@ -50,7 +50,7 @@ struct Kept<const SIDES: usize> {
 
 /// An entry of a level: a position, or an "other" with its value.
 #[derive(Clone, Copy)]
-enum Place<const SIDES: usize> {
+enum LevelEntry<const SIDES: usize> {
     Node(u32),
     Other([i64; SIDES]),
 }
@@ -120,32 +120,32 @@ impl Paths {
 
     /// Returns the flame graph of values at nodes, with about `max_nodes` nodes (0: all).
     pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
-        let kept = self.kept(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
-        let touched = &kept.touched;
-        let mut names = Names::new(self);
+        let kept = self.shown_nodes(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
+        let nonzero = &kept.nonzero;
+        let mut names = ShownNames::new(self);
         let mut graph = FlameGraph {
-            total: touched.totals[0][0],
+            total: nonzero.totals[0][0],
             ..FlameGraph::default()
         };
-        let mut level: Vec<(Place<1>, i64)> = vec![(Place::Node(0), 0)];
+        let mut level: Vec<(LevelEntry<1>, i64)> = vec![(LevelEntry::Node(0), 0)];
         while !level.is_empty() {
             let mut next = Vec::new();
             let mut groups = Vec::with_capacity(level.len() * 4);
             let mut end = 0i64;
             for &(place, x) in &level {
                 let (total, own, name) = match place {
-                    Place::Other([total]) => (total, total, names.other()),
-                    Place::Node(at) => {
+                    LevelEntry::Other([total]) => (total, total, names.other()),
+                    LevelEntry::Node(at) => {
                         let at = at as usize;
-                        let mut x = x.saturating_add(touched.own[at][0]);
+                        let mut x = x.saturating_add(nonzero.own[at][0]);
                         for child in kept.children(at) {
-                            next.push((Place::Node(*child), x));
-                            x = x.saturating_add(touched.totals[*child as usize][0]);
+                            next.push((LevelEntry::Node(*child), x));
+                            x = x.saturating_add(nonzero.totals[*child as usize][0]);
                         }
                         if kept.other[at] != [0] {
-                            next.push((Place::Other(kept.other[at]), x));
+                            next.push((LevelEntry::Other(kept.other[at]), x));
                         }
-                        (touched.totals[at][0], touched.own[at][0], names.of(touched.nodes[at]))
+                        (nonzero.totals[at][0], nonzero.own[at][0], names.of(nonzero.nodes[at]))
                     }
                 };
                 groups.extend([x - end, total, own, name]);
@@ -167,35 +167,35 @@ impl Paths {
     pub fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
-        let kept = self.kept(left.chain(right), max_nodes);
-        let touched = &kept.touched;
-        let [left_ticks, right_ticks] = touched.totals[0];
-        let mut names = Names::new(self);
+        let kept = self.shown_nodes(left.chain(right), max_nodes);
+        let nonzero = &kept.nonzero;
+        let [left_ticks, right_ticks] = nonzero.totals[0];
+        let mut names = ShownNames::new(self);
         let mut graph = DiffGraph {
             left_ticks,
             right_ticks,
             total: left_ticks.saturating_add(right_ticks),
             ..DiffGraph::default()
         };
-        let mut level: Vec<(Place<2>, [i64; 2])> = vec![(Place::Node(0), [0; 2])];
+        let mut level: Vec<(LevelEntry<2>, [i64; 2])> = vec![(LevelEntry::Node(0), [0; 2])];
         while !level.is_empty() {
             let mut next = Vec::new();
             let mut groups = Vec::with_capacity(level.len() * 7);
             let mut ends = [0i64; 2];
             for &(place, x) in &level {
                 let (total, own, name) = match place {
-                    Place::Other(total) => (total, total, names.other()),
-                    Place::Node(at) => {
+                    LevelEntry::Other(total) => (total, total, names.other()),
+                    LevelEntry::Node(at) => {
                         let at = at as usize;
-                        let mut x = add(x, touched.own[at]);
+                        let mut x = add(x, nonzero.own[at]);
                         for child in kept.children(at) {
-                            next.push((Place::Node(*child), x));
-                            x = add(x, touched.totals[*child as usize]);
+                            next.push((LevelEntry::Node(*child), x));
+                            x = add(x, nonzero.totals[*child as usize]);
                         }
                         if kept.other[at] != [0; 2] {
-                            next.push((Place::Other(kept.other[at]), x));
+                            next.push((LevelEntry::Other(kept.other[at]), x));
                         }
-                        (touched.totals[at], touched.own[at], names.of(touched.nodes[at]))
+                        (nonzero.totals[at], nonzero.own[at], names.of(nonzero.nodes[at]))
                     }
                 };
                 for side in 0..2 {
@@ -214,18 +214,18 @@ impl Paths {
         graph
     }
 
-    fn kept<const SIDES: usize>(
+    fn shown_nodes<const SIDES: usize>(
         &self,
         values: impl Iterator<Item = (u32, [i64; SIDES])>,
         max_nodes: usize,
-    ) -> Kept<SIDES> {
-        let touched = self.touched(values);
+    ) -> ShownNodes<SIDES> {
+        let nonzero = self.nonzero_nodes(values);
         let size = |totals: &[i64; SIDES]| totals.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
-        let smallest = smallest_kept(touched.totals.iter().skip(1).map(size), max_nodes);
-        let mut other = vec![[0i64; SIDES]; touched.nodes.len()];
-        let mut ends = vec![0u32; touched.nodes.len()];
-        for (at, totals) in touched.totals.iter().enumerate().skip(1) {
-            let parent = touched.parents[at] as usize;
+        let smallest = smallest_kept(nonzero.totals.iter().skip(1).map(size), max_nodes);
+        let mut other = vec![[0i64; SIDES]; nonzero.nodes.len()];
+        let mut ends = vec![0u32; nonzero.nodes.len()];
+        for (at, totals) in nonzero.totals.iter().enumerate().skip(1) {
+            let parent = nonzero.parents[at] as usize;
             if size(totals) < smallest {
                 other[parent] = add(other[parent], *totals);
             } else {
@@ -238,9 +238,9 @@ impl Paths {
         }
         // `ends` contains the starts here. They become the ends while the children are filled in.
         let mut children = vec![0u32; sum as usize];
-        for (at, totals) in touched.totals.iter().enumerate().skip(1) {
+        for (at, totals) in nonzero.totals.iter().enumerate().skip(1) {
             if size(totals) >= smallest {
-                let end = &mut ends[touched.parents[at] as usize];
+                let end = &mut ends[nonzero.parents[at] as usize];
                 children[*end as usize] = at as u32;
                 *end += 1;
             }
@@ -248,11 +248,11 @@ impl Paths {
         let mut start = 0;
         for end in &ends {
             let siblings = &mut children[start..*end as usize];
-            siblings.sort_unstable_by_key(|at| self.name_of(touched.nodes[*at as usize]));
+            siblings.sort_unstable_by_key(|at| self.name_of(nonzero.nodes[*at as usize]));
             start = *end as usize;
         }
-        Kept {
-            touched,
+        ShownNodes {
+            nonzero,
             children,
             ends,
             other,
@@ -260,7 +260,10 @@ impl Paths {
     }
 
     /// Returns the nodes with a value above 0 and all nodes above them, with their sums.
-    fn touched<const SIDES: usize>(&self, values: impl Iterator<Item = (u32, [i64; SIDES])>) -> Touched<SIDES> {
+    fn nonzero_nodes<const SIDES: usize>(
+        &self,
+        values: impl Iterator<Item = (u32, [i64; SIDES])>,
+    ) -> NonZeroNodes<SIDES> {
         let values: Vec<(u32, [i64; SIDES])> = values
             .filter(|(_, sides)| sides.iter().any(|value| *value > 0))
             .map(|(node, sides)| (node, sides.map(|value| value.max(0))))
@@ -288,7 +291,7 @@ impl Paths {
             let parent = parents[at] as usize;
             totals[parent] = add(totals[parent], totals[at]);
         }
-        Touched {
+        NonZeroNodes {
             nodes,
             parents,
             own,
@@ -301,7 +304,7 @@ impl Paths {
     }
 }
 
-impl<const SIDES: usize> Kept<SIDES> {
+impl<const SIDES: usize> ShownNodes<SIDES> {
     /// Returns the positions of the shown children of a position, ordered by name.
     fn children(&self, at: usize) -> &[u32] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
@@ -310,7 +313,7 @@ impl<const SIDES: usize> Kept<SIDES> {
 }
 
 /// Assigns indices to names on first use.
-struct Names<'a> {
+struct ShownNames<'a> {
     paths: &'a Paths,
     /// For each name, its index in `shown` plus one.
     indices: Vec<u32>,
@@ -318,7 +321,7 @@ struct Names<'a> {
     shown: Vec<String>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> ShownNames<'a> {
     fn new(paths: &'a Paths) -> Self {
         Self {
             paths,

@@ -9,17 +9,17 @@ use crate::flamegraph::{Block, FlameGraph, OTHER};
 use crate::{format, package};
 
 /// Height of a frame in pixels.
-const ROW: usize = 18;
+const ROW_HEIGHT: usize = 18;
 /// Height of the heading in pixels.
 const HEADING: usize = 40;
 /// Space at the left and the right, in pixels.
 const MARGIN: f64 = 8.0;
-/// Width of a character of the 12 px monospace font, rounded up.
+/// Width of a character of the 12 px monospace font in pixels, rounded up.
 const CHARACTER: f64 = 7.3;
 /// Minimum width of a frame in pixels. Narrower frames are not drawn.
-const NARROWEST: f64 = 0.3;
-/// Maximum number of bytes of a name or path, because each frame has its own copy.
-const LONGEST: usize = 4096;
+const MIN_FRAME_WIDTH: f64 = 0.3;
+/// Maximum number of bytes of a name or path. Longer texts are truncated, because each frame has its own copy.
+const MAX_NAME_BYTES: usize = 4096;
 
 /// Title, unit and size of the drawing.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl Default for SvgOptions<'_> {
 /// Draws a flame graph as one SVG document.
 pub fn svg(graph: &FlameGraph, options: &SvgOptions<'_>) -> String {
     let width = f64::from(options.width.max(100));
-    let height = HEADING + graph.levels.len() * ROW + MARGIN as usize;
+    let height = HEADING + graph.levels.len() * ROW_HEIGHT + MARGIN as usize;
     let scale = (width - 2.0 * MARGIN) / graph.total.max(1) as f64;
     let mut out = String::new();
     // Writing into a String cannot fail.
@@ -66,7 +66,7 @@ pub fn svg(graph: &FlameGraph, options: &SvgOptions<'_>) -> String {
     for depth in 0..graph.levels.len() {
         for block in graph.blocks(depth) {
             let wide = block.total as f64 * scale;
-            if wide >= NARROWEST {
+            if wide >= MIN_FRAME_WIDTH {
                 frame(
                     &mut out,
                     graph,
@@ -92,7 +92,7 @@ fn frame(
     wide: f64,
     options: &SvgOptions<'_>,
 ) {
-    let y = HEADING + depth * ROW;
+    let y = HEADING + depth * ROW_HEIGHT;
     let value = |value| {
         let text = format::value(value, options.unit);
         format!("{text} ({})", format::share(value, graph.total))
@@ -113,7 +113,7 @@ fn frame(
         out,
         "<g><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{drawn:.2}\" height=\"{}\" rx=\"1\" fill=\"{}\"/>",
         escape(&title),
-        ROW - 1,
+        ROW_HEIGHT - 1,
         fill(block, depth),
     );
     let room = ((wide - 6.0) / CHARACTER).max(0.0) as usize;
@@ -144,9 +144,9 @@ fn fill(block: &Block<'_>, depth: usize) -> String {
     }
 }
 
-/// Returns the first [`LONGEST`] bytes of a text.
+/// Returns the first [`MAX_NAME_BYTES`] bytes of a text.
 fn start(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default()
 }
 
 /// Shortens a text to `room` characters. If a name has slashes, the part after the last slash is kept, because it says
@@ -236,8 +236,8 @@ mod tests {
         assert_eq!(clip("github.com/acme/shop.Add", 10), "shop.Add");
         assert_eq!(clip("github.com/acme/shop.Add", 6), "shop..");
         // Thousands of frames may have the same name.
-        let svg = drawn(&"Z".repeat(3 * LONGEST), "");
-        assert!((LONGEST..2 * LONGEST).contains(&svg.matches('Z').count()));
+        let svg = drawn(&"Z".repeat(3 * MAX_NAME_BYTES), "");
+        assert!((MAX_NAME_BYTES..2 * MAX_NAME_BYTES).contains(&svg.matches('Z').count()));
     }
 
     #[test]

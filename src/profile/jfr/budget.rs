@@ -7,23 +7,24 @@ use crate::jfr::error::JfrErrorKind;
 
 /// Maximum number of bytes of memory per byte of a recording for data that stays until the profiles are made, beyond
 /// [`FREE_BYTES`]. Recordings of real programs take 1 to 4.
-const KEPT: usize = 12;
+const KEPT_BYTES_PER_BYTE: usize = 12;
 
 /// Maximum number of bytes of memory per byte of a chunk for types and constants, which are freed after the chunk.
-const PASSING: usize = 8;
+const CHUNK_BYTES_PER_BYTE: usize = 8;
 
 /// Number of bytes of memory that any recording or chunk may take.
 const FREE_BYTES: usize = 256 << 10;
 
 /// Number of steps per byte of a recording. A field is one step, and almost always takes a byte.
-const STEPS: u64 = 4;
+const STEPS_PER_BYTE: u64 = 4;
 
 /// Number of steps that any recording may take.
 const FREE_STEPS: u64 = 1 << 16;
 
 /// Returns the maximum memory for reading a recording of `size` bytes, in bytes and without the recording itself.
 pub fn max_bytes(size: usize) -> usize {
-    size.saturating_mul(KEPT + PASSING).saturating_add(2 * FREE_BYTES)
+    size.saturating_mul(KEPT_BYTES_PER_BYTE + CHUNK_BYTES_PER_BYTE)
+        .saturating_add(2 * FREE_BYTES)
 }
 
 /// Remaining memory and steps.
@@ -37,17 +38,17 @@ pub(super) struct Budget {
 impl Budget {
     /// Creates the budget for data that stays until the profiles of a recording of `size` bytes are made.
     pub(super) fn of_recording(size: usize) -> Self {
-        Self::new(size, KEPT)
+        Self::new(size, KEPT_BYTES_PER_BYTE)
     }
 
     /// Creates the budget for data that is needed while a chunk of `size` bytes is read.
     pub(super) fn of_chunk(size: usize) -> Self {
-        Self::new(size, PASSING)
+        Self::new(size, CHUNK_BYTES_PER_BYTE)
     }
 
     fn new(size: usize, expansion: usize) -> Self {
         let max_bytes = size.saturating_mul(expansion).saturating_add(FREE_BYTES);
-        let max_steps = (size as u64).saturating_mul(STEPS).saturating_add(FREE_STEPS);
+        let max_steps = (size as u64).saturating_mul(STEPS_PER_BYTE).saturating_add(FREE_STEPS);
         Self {
             bytes: max_bytes,
             max_bytes,
@@ -57,7 +58,7 @@ impl Budget {
     }
 
     /// Charges bytes of memory. Fails if they exceed the budget.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), JfrErrorKind> {
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), JfrErrorKind> {
         self.bytes = self
             .bytes
             .checked_sub(bytes)

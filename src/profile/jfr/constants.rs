@@ -7,7 +7,7 @@
 use crate::jfr::budget::Budget;
 use crate::jfr::chunk::Chunk;
 use crate::jfr::error::{JfrError, JfrErrorKind};
-use crate::jfr::types::{Form, Types};
+use crate::jfr::types::{Encoding, Types};
 
 /// Type of the events that contain constants.
 const CHECKPOINT: u64 = 1;
@@ -73,7 +73,8 @@ impl Constants {
         Ok(constants)
     }
 
-    /// Reads the event at `at`. Returns the distance back to the previous event, or 0 if there is none.
+    /// Reads the event at `at`. Returns the offset from this event to the previous one, which is negative, or 0 if
+    /// there is none.
     fn read_event(
         &mut self,
         file: &[u8],
@@ -100,7 +101,7 @@ impl Constants {
             let id = event.number()?;
             let count = event.number()?;
             let form = types.form(id);
-            if form == Form::Unknown {
+            if form == Encoding::Unknown {
                 return Err(pool_start.error(JfrErrorKind::UnknownType(id)));
             }
             let pool = self.types.iter().position(|known| *known == Some(id));
@@ -110,10 +111,10 @@ impl Constants {
                     let pool = &mut self.pools[pool];
                     // The entry is charged twice, because the list may double its capacity.
                     let bytes = 2 * size_of::<(u64, u32)>();
-                    budget.take(bytes).map_err(|kind| event.error(kind))?;
+                    budget.charge(bytes).map_err(|kind| event.error(kind))?;
                     pool.push((key, event.position() as u32));
                 }
-                types.pass_one(&mut event, form, budget)?;
+                types.skip_one(&mut event, form, budget)?;
             }
         }
         Ok(delta)

@@ -53,7 +53,7 @@ pub enum JfrErrorKind {
         /// Number of bytes that are left.
         left: usize,
     },
-    /// A part of a chunk lies outside of it.
+    /// A part of a chunk lies outside of the chunk.
     #[error("{what} of the chunk at {at} lie outside of its {size} bytes")]
     Outside {
         /// Name of the part of the chunk.
@@ -95,7 +95,7 @@ pub enum JfrErrorKind {
     #[error("type {0} is not described")]
     UnknownType(u64),
     /// Types or elements are nested too deeply.
-    #[error("nested more than {0} deep")]
+    #[error("types or elements are nested more than {0} deep")]
     Nesting(usize),
     /// There are too many values that take no bytes.
     #[error("reading takes more than {0} steps, the limit for a recording of this size")]

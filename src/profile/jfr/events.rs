@@ -10,15 +10,15 @@ use crate::jfr::kinds::Kind;
 use crate::jfr::lookup::{Lookup, State};
 use crate::jfr::reader::Reader;
 use crate::jfr::samples::{Correlation, Samples};
-use crate::jfr::settings::{Of, Settings};
-use crate::jfr::types::{Pick, Types};
+use crate::jfr::settings::{SettingEvent, Settings};
+use crate::jfr::types::{FieldSelection, Types};
 
 /// Meaning of an event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     /// One sample of the stack of a thread.
     Execution,
-    /// One or several equal samples of the stack of a thread, in a row.
+    /// One or several consecutive samples of a thread with the same stack.
     WallClock,
     /// One sample of a kind, with the amount to add to the second value.
     One(Kind, Amount),
@@ -107,7 +107,7 @@ pub(super) fn read(
         settings,
         budget: kept,
     } = sums;
-    let mut known: HashMap<u64, (Event, Pick)> = HashMap::new();
+    let mut known: HashMap<u64, (Event, FieldSelection)> = HashMap::new();
     let mut execution = None;
     for (id, class) in types.iter() {
         let Some((_, event, amount)) = EVENTS.iter().find(|(name, ..)| **name == *class.name) else {
@@ -119,13 +119,13 @@ pub(super) fn read(
         let mut fields = FIELDS;
         fields[FIELDS.len() - 1] = amount;
         let fields: &[&str] = if *event == Event::Setting { &SETTING } else { &fields };
-        if let Some(pick) = types.pick(id, fields) {
-            known.insert(id, (*event, pick));
+        if let Some(selection) = types.select(id, fields) {
+            known.insert(id, (*event, selection));
         }
     }
     let mut lookup = Lookup::new(file, chunk, types, constants);
     let mut reader = chunk.reader(file, chunk.start + HEADER_BYTES);
-    while reader.left() > 0 {
+    while reader.remaining() > 0 {
         let here = reader;
         let size = reader.number()?;
         if size < 2 {
@@ -135,11 +135,11 @@ pub(super) fn read(
         let mut event = next.part(size)?.at(reader.position());
         reader = next;
         let id = event.number()?;
-        let Some((kind, pick)) = known.get(&id) else {
+        let Some((kind, selection)) = known.get(&id) else {
             continue;
         };
         let mut numbers = [0; FIELDS.len()];
-        types.read(&mut event, pick, passing, &mut numbers)?;
+        types.read(&mut event, selection, passing, &mut numbers)?;
         if *kind == Event::Setting {
             setting(&here, numbers, execution, &lookup, settings, passing)?;
             continue;
@@ -200,9 +200,9 @@ fn setting(
         at => lookup.short_text(here.at(at as usize).text()?, passing),
     };
     let of = if execution == Some(id) {
-        Of::Execution
+        SettingEvent::Execution
     } else {
-        Of::Other
+        SettingEvent::Other
     };
     settings.set(of, &text(name)?, &text(value)?);
     Ok(())

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 const AGENT_LIBRARY: &str = "17b9a1d8156277a98ccc871afa9a8f69215f92";
 
 /// Returns the symbol without the parts that differ between processes.
-pub(super) fn settled(symbol: &str) -> Cow<'_, str> {
+pub(super) fn stable_name(symbol: &str) -> Cow<'_, str> {
     if let Some(library) = library(symbol) {
         return Cow::Borrowed(library);
     }
@@ -162,7 +162,7 @@ mod tests {
             ),
             ("libjvm.so", "libjvm.so"),
         ] {
-            assert_eq!(settled(symbol), name, "{symbol}");
+            assert_eq!(stable_name(symbol), name, "{symbol}");
         }
     }
 }

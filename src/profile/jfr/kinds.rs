@@ -17,7 +17,7 @@ pub(super) enum Kind {
 }
 
 /// Name and types of the profiles of a kind.
-pub(super) struct Form {
+pub(super) struct ProfileForm {
     /// Value of the label `__name__`.
     pub name: &'static str,
     pub sample_types: &'static [ValueType<'static>],
@@ -44,7 +44,7 @@ impl Kind {
     }
 
     /// Returns name and types of the profiles of this kind.
-    pub(super) fn form(self) -> &'static Form {
+    pub(super) fn form(self) -> &'static ProfileForm {
         match self {
             Self::Cpu => &CPU,
             Self::Wall => &WALL,
@@ -65,17 +65,17 @@ const fn of(kind: &'static str, unit: &'static str) -> ValueType<'static> {
 
 const CONTENTIONS: &[ValueType<'static>] = &[of("contentions", "count"), of("delay", "nanoseconds")];
 
-static CPU: Form = Form {
+static CPU: ProfileForm = ProfileForm {
     name: "process_cpu",
     sample_types: &[of("cpu", "nanoseconds")],
     period_type: of("cpu", "nanoseconds"),
 };
-static WALL: Form = Form {
+static WALL: ProfileForm = ProfileForm {
     name: "wall",
     sample_types: &[of("wall", "nanoseconds")],
     period_type: of("wall", "nanoseconds"),
 };
-static ALLOC_IN_NEW_TLAB: Form = Form {
+static ALLOC_IN_NEW_TLAB: ProfileForm = ProfileForm {
     name: "memory",
     sample_types: &[
         of("alloc_in_new_tlab_objects", "count"),
@@ -83,7 +83,7 @@ static ALLOC_IN_NEW_TLAB: Form = Form {
     ],
     period_type: of("space", "bytes"),
 };
-static ALLOC_OUTSIDE_TLAB: Form = Form {
+static ALLOC_OUTSIDE_TLAB: ProfileForm = ProfileForm {
     name: "memory",
     sample_types: &[
         of("alloc_outside_tlab_objects", "count"),
@@ -91,27 +91,27 @@ static ALLOC_OUTSIDE_TLAB: Form = Form {
     ],
     period_type: of("space", "bytes"),
 };
-static ALLOC_SAMPLE: Form = Form {
+static ALLOC_SAMPLE: ProfileForm = ProfileForm {
     name: "memory",
     sample_types: &[of("alloc_sample_objects", "count"), of("alloc_sample_bytes", "bytes")],
     period_type: of("space", "bytes"),
 };
-static MONITOR_ENTER: Form = Form {
+static MONITOR_ENTER: ProfileForm = ProfileForm {
     name: "mutex",
     sample_types: CONTENTIONS,
     period_type: of("mutex", "count"),
 };
-static THREAD_PARK: Form = Form {
+static THREAD_PARK: ProfileForm = ProfileForm {
     name: "block",
     sample_types: CONTENTIONS,
     period_type: of("block", "count"),
 };
-static LIVE_OBJECT: Form = Form {
+static LIVE_OBJECT: ProfileForm = ProfileForm {
     name: "memory",
     sample_types: &[of("live", "count")],
     period_type: of("objects", "count"),
 };
-static MALLOC: Form = Form {
+static MALLOC: ProfileForm = ProfileForm {
     name: "memory",
     sample_types: &[of("malloc_objects", "count"), of("malloc_bytes", "bytes")],
     period_type: of("", ""),

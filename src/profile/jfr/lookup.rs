@@ -1,4 +1,5 @@
-//! Resolves numbers of constants to stacks, frames, names and states of threads. Each constant is read once.
+//! Resolves numbers of constants to stacks, frames, names and states of threads. Each stack, method and state is read
+//! once.
 
 use hashbrown::HashMap;
 
@@ -6,11 +7,11 @@ use crate::jfr::budget::Budget;
 use crate::jfr::chunk::Chunk;
 use crate::jfr::constants::{Constants, Pool};
 use crate::jfr::error::JfrError;
-use crate::jfr::generated::settled;
+use crate::jfr::generated::stable_name;
 use crate::jfr::reader::{Reader, Text};
-use crate::jfr::samples::{Place, Samples};
+use crate::jfr::samples::{FunctionLine, Samples};
 use crate::jfr::texts::TextId;
-use crate::jfr::types::{Pick, Types};
+use crate::jfr::types::{FieldSelection, Types};
 
 /// State of a thread when it was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,20 +29,20 @@ pub(super) struct Lookup<'a> {
     chunk: Reader<'a>,
     types: &'a Types,
     constants: &'a Constants,
-    picks: Picks,
+    fields: ConstantFields,
     stacks: HashMap<u64, Option<u32>>,
     functions: HashMap<u64, Option<TextId>>,
     states: HashMap<u64, State>,
 }
 
 /// The fields to read of each type of constant.
-struct Picks {
-    stack: Option<Pick>,
-    frame: Option<Pick>,
-    method: Option<Pick>,
-    class: Option<Pick>,
-    symbol: Option<Pick>,
-    state: Option<Pick>,
+struct ConstantFields {
+    stack: Option<FieldSelection>,
+    frame: Option<FieldSelection>,
+    method: Option<FieldSelection>,
+    class: Option<FieldSelection>,
+    symbol: Option<FieldSelection>,
+    state: Option<FieldSelection>,
 }
 
 /// Maximum length of the name of a state or of a setting, in bytes.
@@ -53,7 +54,7 @@ const ENTRY_BYTES: usize = 2 * size_of::<(u64, Option<TextId>)>() + 2;
 impl<'a> Lookup<'a> {
     /// Creates a lookup for the constants of a chunk of `file`.
     pub(super) fn new(file: &'a [u8], chunk: &Chunk, types: &'a Types, constants: &'a Constants) -> Self {
-        let pick = |pool, names: &[&str]| types.pick(constants.type_id(pool)?, names);
+        let pick = |pool, names: &[&str]| types.select(constants.type_id(pool)?, names);
         let frame = types
             .iter()
             .find(|(_, class)| &*class.name == "jdk.types.StackFrame")
@@ -62,9 +63,9 @@ impl<'a> Lookup<'a> {
             chunk: chunk.reader(file, chunk.start),
             types,
             constants,
-            picks: Picks {
+            fields: ConstantFields {
                 stack: pick(Pool::StackTrace, &["frames"]),
-                frame: frame.and_then(|id| types.pick_all(id, &["method", "lineNumber"])),
+                frame: frame.and_then(|id| types.select_all(id, &["method", "lineNumber"])),
                 method: pick(Pool::Method, &["type", "name"]),
                 class: pick(Pool::Class, &["name"]),
                 symbol: pick(Pool::Symbol, &["string"]),
@@ -77,7 +78,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// Returns the index of a stack in `samples`, or `None` if the recording does not contain it. Frames without a
-    /// name are left out.
+    /// name are omitted.
     pub(super) fn stack(
         &mut self,
         key: u64,
@@ -89,7 +90,7 @@ impl<'a> Lookup<'a> {
             return Ok(*known);
         }
         let stack = self.read_stack(key, samples, kept, passing)?;
-        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
         self.stacks.insert(key, stack);
         Ok(stack)
     }
@@ -110,15 +111,15 @@ impl<'a> Lookup<'a> {
         for _ in 0..reader.number()? {
             let here = reader;
             let mut numbers = [0; 2];
-            let Some(pick) = &self.picks.frame else {
+            let Some(selection) = &self.fields.frame else {
                 return Ok(None);
             };
             passing.step().map_err(|kind| here.error(kind))?;
-            self.types.read(&mut reader, pick, passing, &mut numbers)?;
+            self.types.read(&mut reader, selection, passing, &mut numbers)?;
             let [method, line] = numbers;
             if let Some(function) = self.function(method, samples, kept, passing)? {
                 let line = u32::try_from(line).unwrap_or(0);
-                let place = samples.place(Place { function, line }, kept);
+                let place = samples.place(FunctionLine { function, line }, kept);
                 place
                     .and_then(|place| samples.push_frame(place, kept))
                     .map_err(|kind| here.error(kind))?;
@@ -146,11 +147,13 @@ impl<'a> Lookup<'a> {
                 let [class] = self.fields(Pool::Class, class, |picks| picks.class.as_ref(), passing)?;
                 let (class, name) = (self.symbol(class, passing)?, self.symbol(name, passing)?);
                 let (class, name) = (class.characters(), name.characters());
-                let text = samples.texts.add(&[&settled(&class), ".", &settled(&name)], kept);
+                let text = samples
+                    .texts
+                    .add(&[&stable_name(&class), ".", &stable_name(&name)], kept);
                 function = Some(text.map_err(|kind| self.chunk.error(kind))?);
             }
         }
-        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
         self.functions.insert(key, function);
         Ok(function)
     }
@@ -171,7 +174,7 @@ impl<'a> Lookup<'a> {
                 _ => State::Other,
             }
         };
-        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
         self.states.insert(key, state);
         Ok(state)
     }
@@ -201,7 +204,7 @@ impl<'a> Lookup<'a> {
         };
         let mut reader = self.chunk.at(position);
         let text = reader.text()?;
-        passing.take(text.length()).map_err(|kind| reader.error(kind))?;
+        passing.charge(text.length()).map_err(|kind| reader.error(kind))?;
         Ok(text)
     }
 
@@ -223,12 +226,12 @@ impl<'a> Lookup<'a> {
         &self,
         pool: Pool,
         key: u64,
-        pick: impl Fn(&Picks) -> Option<&Pick>,
+        pick: impl Fn(&ConstantFields) -> Option<&FieldSelection>,
         passing: &mut Budget,
     ) -> Result<[u64; N], JfrError> {
         let mut numbers = [0; N];
         if let Some(position) = self.constants.position(pool, key)
-            && let Some(pick) = pick(&self.picks)
+            && let Some(pick) = pick(&self.fields)
         {
             self.types
                 .read(&mut self.chunk.at(position), pick, passing, &mut numbers)?;

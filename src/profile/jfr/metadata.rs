@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::jfr::budget::Budget;
 use crate::jfr::error::{JfrError, JfrErrorKind};
 use crate::jfr::reader::Reader;
-use crate::jfr::types::{Class, Count, Field, Form, Types};
+use crate::jfr::types::{Class, Count, Encoding, Field, Types};
 
 /// Type of the metadata event.
 const METADATA: u64 = 0;
@@ -35,15 +35,15 @@ pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types,
     }
     let count = event.number()?;
     // Every string takes at least one byte.
-    if count > event.left() as u64 {
-        let left = event.left();
+    if count > event.remaining() as u64 {
+        let left = event.remaining();
         return Err(event.error(JfrErrorKind::Truncated { needed: count, left }));
     }
     let mut texts: Vec<Arc<str>> = Vec::new();
     for _ in 0..count {
         let text = event.text()?.characters();
         let bytes = text.len() + TEXT_BYTES;
-        budget.take(bytes).map_err(|kind| event.error(kind))?;
+        budget.charge(bytes).map_err(|kind| event.error(kind))?;
         texts.push(text.into());
     }
     let mut tree = Tree {
@@ -57,7 +57,7 @@ pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types,
     Ok(tree.types)
 }
 
-/// State while the tree is read.
+/// The strings and the budget for reading the tree, and the types read so far.
 struct Tree<'b> {
     texts: Vec<Arc<str>>,
     none: Arc<str>,
@@ -89,7 +89,7 @@ impl Tree<'_> {
         match (&*name, class) {
             ("class", _) => {
                 self.budget
-                    .take(2 * size_of::<(u64, Class)>())
+                    .charge(2 * size_of::<(u64, Class)>())
                     .map_err(|kind| here.error(kind))?;
                 let mut class = Class {
                     name: self.given(attributes.name, &here)?.clone(),
@@ -102,7 +102,7 @@ impl Tree<'_> {
             }
             ("field", Some(class)) => {
                 self.budget
-                    .take(2 * size_of::<Field>())
+                    .charge(2 * size_of::<Field>())
                     .map_err(|kind| here.error(kind))?;
                 class.fields.push(Field {
                     name: self.given(attributes.name, &here)?.clone(),
@@ -112,7 +112,7 @@ impl Tree<'_> {
                         "" | "0" => Count::One,
                         _ => Count::Array,
                     },
-                    form: Form::Unknown,
+                    form: Encoding::Unknown,
                 });
                 for _ in 0..children {
                     self.element(reader, depth + 1, None)?;

@@ -31,7 +31,7 @@ mod types;
 
 pub use budget::max_bytes;
 pub use error::{JfrError, JfrErrorKind};
-pub use profiles::{About, JfrProfile};
+pub use profiles::{JfrProfile, RecordingFacts};
 
 use budget::Budget;
 use chunk::Chunk;
@@ -51,7 +51,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a recording. `labels` is the snapshot of labels that came with it, or empty.
+    /// Reads a recording. `labels` is the snapshot of labels that came with the recording, or empty.
     pub fn read(file: &[u8], labels: &[u8]) -> Result<Self, JfrError> {
         let at_start = |kind| JfrError { offset: 0, kind };
         if file.is_empty() {
@@ -113,7 +113,7 @@ impl Recording {
     }
 
     /// Returns one profile per kind of sample in the recording, in a fixed order.
-    pub fn profiles(&self, about: &About) -> Vec<JfrProfile> {
+    pub fn profiles(&self, about: &RecordingFacts) -> Vec<JfrProfile> {
         self.parts.profiles(about)
     }
 }

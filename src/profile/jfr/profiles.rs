@@ -24,7 +24,7 @@ pub struct JfrProfile {
 
 /// Facts about a recording that are not in its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct About {
+pub struct RecordingFacts {
     /// Start of the collection as Unix time in nanoseconds.
     pub time_nanos: i64,
     /// Length of the collection in nanoseconds.
@@ -44,8 +44,9 @@ pub(super) struct Parts {
     label_ends: Vec<u32>,
 }
 
-/// Memory of a place in a profile: location, line, function and their index entries, counted twice for growth.
-const PLACE_BYTES: usize = 2 * (size_of::<Location>() + size_of::<Line>() + size_of::<Function<'_>>() + 16);
+/// Memory of a function with a line in a profile: location, line, function and their index entries, counted twice for
+/// growth.
+const FUNCTION_LINE_BYTES: usize = 2 * (size_of::<Location>() + size_of::<Line>() + size_of::<Function<'_>>() + 16);
 /// Memory of a sample without its stack: starts of stack and labels, two values, counted twice for growth.
 const SAMPLE_BYTES: usize = 2 * (8 + 16);
 /// Memory of a label or of a frame of a sample, counted twice for growth.
@@ -87,11 +88,11 @@ impl Parts {
         for row in &self.samples.rows {
             let stack = self.stack(row);
             let labels = self.labels_of(row.correlation);
-            budget.take(SAMPLE_BYTES + stack.len() * FRAME_BYTES + labels.len() * LABEL_BYTES)?;
+            budget.charge(SAMPLE_BYTES + stack.len() * FRAME_BYTES + labels.len() * LABEL_BYTES)?;
             for place in stack {
                 let last = &mut last_kind[*place as usize];
                 if *last != Some(row.kind) {
-                    budget.take(PLACE_BYTES)?;
+                    budget.charge(FUNCTION_LINE_BYTES)?;
                     *last = Some(row.kind);
                 }
             }
@@ -114,7 +115,7 @@ impl Parts {
     }
 
     /// Builds one profile for each kind that has samples.
-    pub(super) fn profiles(&self, about: &About) -> Vec<JfrProfile> {
+    pub(super) fn profiles(&self, about: &RecordingFacts) -> Vec<JfrProfile> {
         let of_kind = |kind| {
             let rows = &self.samples.rows;
             let start = rows.partition_point(|row| row.kind < kind);
@@ -131,7 +132,7 @@ impl Parts {
         Kind::ALL.into_iter().filter_map(of_kind).collect()
     }
 
-    fn profile<'a>(&self, kind: Kind, rows: &[Row], about: &About, texts: &'a str) -> Profile<'a> {
+    fn profile<'a>(&self, kind: Kind, rows: &[Row], about: &RecordingFacts, texts: &'a str) -> Profile<'a> {
         let form = kind.form();
         let period = if kind.is_time() { about.period_nanos } else { 0 };
         let mut builder = Builder::new(Profile {
@@ -183,7 +184,7 @@ fn correlation_labels(
     labels: &mut Vec<(TextId, TextId)>,
 ) -> Result<(), JfrErrorKind> {
     let mut add = |name: &str, value: &str| {
-        budget.take(2 * size_of::<(TextId, TextId)>())?;
+        budget.charge(2 * size_of::<(TextId, TextId)>())?;
         let name = samples.texts.add(&[name], budget)?;
         labels.push((name, samples.texts.add(&[value], budget)?));
         Ok(())

@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the number of bytes not read yet.
-    pub(super) fn left(&self) -> usize {
+    pub(super) fn remaining(&self) -> usize {
         self.data.len().saturating_sub(self.position)
     }
 
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
 
     #[cold]
     fn truncated(&self, needed: u64) -> JfrError {
-        let left = self.left();
+        let left = self.remaining();
         self.error(JfrErrorKind::Truncated { needed, left })
     }
 
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
             4 => {
                 let count = self.number()?;
                 // Every unit takes at least one byte.
-                if count > self.left() as u64 {
+                if count > self.remaining() as u64 {
                     return Err(self.truncated(count));
                 }
                 let first = self.position;
@@ -205,7 +205,7 @@ mod tests {
         ] {
             let mut reader = Reader::new(bytes, 0);
             assert_eq!(reader.number(), Ok(value));
-            assert_eq!(reader.left(), 0);
+            assert_eq!(reader.remaining(), 0);
         }
         let cut = Reader::new(&[0x80], 0).number().unwrap_err();
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
         ] {
             let mut reader = Reader::new(bytes, 0);
             assert_eq!(reader.text().unwrap().characters(), text, "{bytes:?}");
-            assert_eq!(reader.left(), 0, "{bytes:?}");
+            assert_eq!(reader.remaining(), 0, "{bytes:?}");
         }
         for bytes in [&[6][..], &[3, 9, b'a'], &[5, 2, b'a'], &[4, 3, b'a'], &[2], &[]] {
             Reader::new(bytes, 0).text().unwrap_err();

@@ -1,6 +1,7 @@
 //! Sums of the samples of all chunks: values by kind, stack and labels.
 //!
-//! Functions and places are stored once for the whole recording, even if chunks assign different numbers to them.
+//! Functions, and places (a function with a line), are stored once for the whole recording, even if chunks assign
+//! different numbers to them.
 //! Stacks are stored for each chunk.
 
 use std::ops::Range;
@@ -27,7 +28,7 @@ pub(super) struct Correlation {
 
 /// A function and a line in the function. The line is 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct FunctionLine {
     pub function: TextId,
     pub line: u32,
 }
@@ -47,8 +48,8 @@ pub(super) struct Row {
 #[derive(Default)]
 pub(super) struct Samples {
     pub texts: Texts,
-    pub places: Vec<Place>,
-    place_index: HashMap<Place, u32>,
+    pub places: Vec<FunctionLine>,
+    place_index: HashMap<FunctionLine, u32>,
     /// Indices of the places of all stacks, leaf first.
     pub frames: Vec<u32>,
     /// For each stack its range in `frames`.
@@ -73,11 +74,11 @@ impl Samples {
     }
 
     /// Returns the index of a place. Adds the place if it is new.
-    pub(super) fn place(&mut self, place: Place, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
+    pub(super) fn place(&mut self, place: FunctionLine, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
         if let Some(known) = self.place_index.get(&place) {
             return Ok(*known);
         }
-        budget.take(entry_bytes::<Place, Place>())?;
+        budget.charge(entry_bytes::<FunctionLine, FunctionLine>())?;
         let index = self.places.len() as u32;
         self.places.push(place);
         self.place_index.insert(place, index);
@@ -86,14 +87,14 @@ impl Samples {
 
     /// Appends a frame to the current stack.
     pub(super) fn push_frame(&mut self, place: u32, budget: &mut Budget) -> Result<(), JfrErrorKind> {
-        budget.take(2 * size_of::<u32>())?;
+        budget.charge(2 * size_of::<u32>())?;
         self.frames.push(place);
         Ok(())
     }
 
     /// Adds the stack that consists of all frames from index `start` on, and returns its index.
     pub(super) fn stack(&mut self, start: usize, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
-        budget.take(2 * size_of::<Range<u32>>())?;
+        budget.charge(2 * size_of::<Range<u32>>())?;
         let index = self.stacks.len() as u32;
         self.stacks.push(start as u32..self.frames.len() as u32);
         Ok(index)
@@ -120,7 +121,7 @@ impl Samples {
             }
             return Ok(());
         }
-        budget.take(entry_bytes::<Row, (Kind, u32, u32)>())?;
+        budget.charge(entry_bytes::<Row, (Kind, u32, u32)>())?;
         self.row_index.insert(key, self.rows.len() as u32);
         self.rows.push(Row {
             kind,
@@ -135,7 +136,7 @@ impl Samples {
         if let Some(known) = self.correlation_index.get(&correlation) {
             return Ok(*known);
         }
-        budget.take(entry_bytes::<Correlation, Correlation>())?;
+        budget.charge(entry_bytes::<Correlation, Correlation>())?;
         let index = self.correlations.len() as u32;
         self.correlations.push(correlation);
         self.correlation_index.insert(correlation, index);

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 /// The event type that a setting applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum SettingEvent {
     /// Execution samples (CPU time).
     Execution,
     /// Any other event type, or none.
     Other,
 }
 
-/// The settings that are used.
+/// The settings that are used, and the number of lost samples.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Settings {
     /// The event that async-profiler samples: `cpu`, `itimer`, `wall`, ...; empty for other recorders.
@@ -29,7 +29,7 @@ impl Settings {
     }
 
     /// Stores a setting if it is used.
-    pub(super) fn set(&mut self, of: Of, name: &str, value: &str) {
+    pub(super) fn set(&mut self, event: SettingEvent, name: &str, value: &str) {
         match name {
             "event" => value.clone_into(&mut self.event),
             // The setting of async-profiler in nanoseconds; 0 means its default.
@@ -38,7 +38,7 @@ impl Settings {
                 self.interval_nanos = nanos.or(self.interval_nanos);
             }
             // The setting of the Java Development Kit, such as `20 ms`.
-            "period" if of == Of::Execution => {
+            "period" if event == SettingEvent::Execution => {
                 let nanos = period(value).and_then(|period| i64::try_from(period.as_nanos()).ok());
                 self.interval_nanos = nanos.or(self.interval_nanos);
             }
@@ -68,18 +68,18 @@ mod tests {
     fn intervals_are_those_of_the_samples_of_execution() {
         let mut settings = Settings::default();
         for (of, name, value, nanos) in [
-            (Of::Execution, "period", "everyChunk", None),
-            (Of::Execution, "period", "20 ms", Some(20_000_000)),
-            (Of::Other, "period", "1 s", Some(20_000_000)),
-            (Of::Execution, "period", "0 ms", Some(20_000_000)),
-            (Of::Other, "interval", "0", Some(20_000_000)),
-            (Of::Other, "interval", "10000000", Some(10_000_000)),
+            (SettingEvent::Execution, "period", "everyChunk", None),
+            (SettingEvent::Execution, "period", "20 ms", Some(20_000_000)),
+            (SettingEvent::Other, "period", "1 s", Some(20_000_000)),
+            (SettingEvent::Execution, "period", "0 ms", Some(20_000_000)),
+            (SettingEvent::Other, "interval", "0", Some(20_000_000)),
+            (SettingEvent::Other, "interval", "10000000", Some(10_000_000)),
         ] {
             settings.set(of, name, value);
             assert_eq!(settings.interval_nanos, nanos, "{name} {value}");
         }
         assert!(!settings.is_wall());
-        settings.set(Of::Other, "event", "wall");
+        settings.set(SettingEvent::Other, "event", "wall");
         assert!(settings.is_wall());
     }
 }

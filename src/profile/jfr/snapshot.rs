@@ -30,7 +30,9 @@ impl<'a> Snapshot<'a> {
             let at = offset(&reader);
             match (tag.field, tag.wire) {
                 (1 | 2, BYTES) => {
-                    budget.take(ENTRY_BYTES).map_err(|kind| JfrError { offset: at, kind })?;
+                    budget
+                        .charge(ENTRY_BYTES)
+                        .map_err(|kind| JfrError { offset: at, kind })?;
                     let (key, value) = entry(reader.message().map_err(labels)?).map_err(labels)?;
                     let Some(value) = value else {
                         continue;
@@ -93,7 +95,7 @@ fn context(mut context: Reader<'_>, budget: &mut Budget) -> Result<Vec<(u64, u64
             continue;
         }
         budget
-            .take(2 * size_of::<(u64, u64)>())
+            .charge(2 * size_of::<(u64, u64)>())
             .map_err(|kind| JfrError { offset: at, kind })?;
         let mut pair = context.message().map_err(labels)?;
         let mut numbers = (0, 0);

@@ -11,7 +11,7 @@ use super::testing::{
 use super::*;
 use crate::pprof::{self, Profile, SampleLabel};
 
-const ABOUT: About = About {
+const ABOUT: RecordingFacts = RecordingFacts {
     time_nanos: 7,
     duration_nanos: 8,
     period_nanos: 10,

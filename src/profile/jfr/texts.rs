@@ -32,7 +32,7 @@ impl Texts {
     /// that the budget also bounds the work.
     pub(super) fn add(&mut self, parts: &[&str], budget: &mut Budget) -> Result<TextId, JfrErrorKind> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        budget.take(length + ROW_BYTES)?;
+        budget.charge(length + ROW_BYTES)?;
         let start = self.buffer.len();
         self.buffer.extend(parts.iter().copied());
         let Self {

@@ -27,14 +27,14 @@ pub(super) struct Field {
     /// Number of the type of its values.
     pub type_id: u64,
     /// Encoding of each value.
-    pub form: Form,
+    pub form: Encoding,
     pub is_constant: bool,
     pub count: Count,
 }
 
 /// Encoding of a value in the file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Encoding {
     /// The metadata does not describe the type.
     #[default]
     Unknown,
@@ -64,9 +64,9 @@ pub(super) struct Types {
 }
 
 /// The fields of a class to read, and for each field the index of its result.
-pub(super) struct Pick {
+pub(super) struct FieldSelection {
     class: u32,
-    places: Vec<Option<u8>>,
+    targets: Vec<Option<u8>>,
 }
 
 impl Types {
@@ -78,13 +78,13 @@ impl Types {
 
     /// Resolves the encoding of each field. Must be called after all classes were added.
     pub(super) fn link(&mut self) {
-        let forms: Vec<Form> = (0..)
+        let forms: Vec<Encoding> = (0..)
             .zip(&self.classes)
             .map(|(index, class)| form(index, &class.name))
             .collect();
         for field in self.classes.iter_mut().flat_map(|class| &mut class.fields) {
             field.form = if field.is_constant {
-                Form::Number
+                Encoding::Number
             } else {
                 let class = self.by_id.get(&field.type_id);
                 class
@@ -95,10 +95,10 @@ impl Types {
     }
 
     /// Returns the encoding of a value of a type.
-    pub(super) fn form(&self, id: u64) -> Form {
+    pub(super) fn form(&self, id: u64) -> Encoding {
         match self.by_id.get(&id) {
             Some(index) => form(*index, &self.classes[*index as usize].name),
-            None => Form::Unknown,
+            None => Encoding::Unknown,
         }
     }
 
@@ -111,15 +111,19 @@ impl Types {
 
     /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last selected
     /// field.
-    pub(super) fn pick(&self, id: u64, names: &[&str]) -> Option<Pick> {
-        let mut pick = self.pick_all(id, names)?;
-        let used = pick.places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        pick.places.truncate(used);
-        Some(pick)
+    pub(super) fn select(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
+        let mut selection = self.select_all(id, names)?;
+        let used = selection
+            .targets
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |last| last + 1);
+        selection.targets.truncate(used);
+        Some(selection)
     }
 
-    /// Like [`Self::pick`], but reads to the end of the value, for values that are followed by other values.
-    pub(super) fn pick_all(&self, id: u64, names: &[&str]) -> Option<Pick> {
+    /// Like [`Self::select`], but reads to the end of the value, for values that are followed by other values.
+    pub(super) fn select_all(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
         let class = *self.by_id.get(&id)?;
         let fields = &self.classes[class as usize].fields;
         let place = |field: &Field| {
@@ -127,7 +131,7 @@ impl Types {
             u8::try_from(place).ok()
         };
         let places = fields.iter().map(place).collect();
-        Some(Pick { class, places })
+        Some(FieldSelection { class, targets: places })
     }
 
     /// Reads the selected fields of a value. The result for a field that is not a single number, such as a string or an
@@ -135,21 +139,21 @@ impl Types {
     pub(super) fn read(
         &self,
         reader: &mut Reader<'_>,
-        pick: &Pick,
+        selection: &FieldSelection,
         budget: &mut Budget,
         numbers: &mut [u64],
     ) -> Result<(), JfrError> {
-        let fields = &self.classes[pick.class as usize].fields;
-        for (field, place) in fields.iter().zip(&pick.places) {
+        let fields = &self.classes[selection.class as usize].fields;
+        for (field, place) in fields.iter().zip(&selection.targets) {
             let number = place.and_then(|place| numbers.get_mut(usize::from(place)));
             match (number, field.form, field.count) {
-                (Some(number), Form::Number, Count::One) => *number = reader.number()?,
-                (Some(number), Form::Byte, Count::One) => *number = u64::from(reader.byte()?),
+                (Some(number), Encoding::Number, Count::One) => *number = reader.number()?,
+                (Some(number), Encoding::Byte, Count::One) => *number = u64::from(reader.byte()?),
                 (number, form, count) => {
                     if let Some(number) = number {
                         *number = reader.position() as u64;
                     }
-                    self.pass(reader, form, count, budget, 0)?;
+                    self.skip(reader, form, count, budget, 0)?;
                 }
             }
         }
@@ -157,14 +161,19 @@ impl Types {
     }
 
     /// Skips a value of a type.
-    pub(super) fn pass_one(&self, reader: &mut Reader<'_>, form: Form, budget: &mut Budget) -> Result<(), JfrError> {
-        self.pass(reader, form, Count::One, budget, 0)
-    }
-
-    fn pass(
+    pub(super) fn skip_one(
         &self,
         reader: &mut Reader<'_>,
-        form: Form,
+        form: Encoding,
+        budget: &mut Budget,
+    ) -> Result<(), JfrError> {
+        self.skip(reader, form, Count::One, budget, 0)
+    }
+
+    fn skip(
+        &self,
+        reader: &mut Reader<'_>,
+        form: Encoding,
         count: Count,
         budget: &mut Budget,
         depth: usize,
@@ -179,15 +188,15 @@ impl Types {
         for _ in 0..count {
             budget.step().map_err(|kind| reader.error(kind))?;
             match form {
-                Form::Byte => drop(reader.byte()?),
-                Form::Number => drop(reader.number()?),
-                Form::Fixed(length) => drop(reader.bytes(u64::from(length))?),
-                Form::Text => drop(reader.text()?),
-                Form::Unknown => return Err(reader.error(JfrErrorKind::UnknownType(0))),
-                Form::Fields(class) => {
+                Encoding::Byte => drop(reader.byte()?),
+                Encoding::Number => drop(reader.number()?),
+                Encoding::Fixed(length) => drop(reader.bytes(u64::from(length))?),
+                Encoding::Text => drop(reader.text()?),
+                Encoding::Unknown => return Err(reader.error(JfrErrorKind::UnknownType(0))),
+                Encoding::Fields(class) => {
                     let fields = self.classes.get(class as usize).map(|class| class.fields.as_slice());
                     for field in fields.unwrap_or_default() {
-                        self.pass(reader, field.form, field.count, budget, depth + 1)?;
+                        self.skip(reader, field.form, field.count, budget, depth + 1)?;
                     }
                 }
             }
@@ -197,13 +206,13 @@ impl Types {
 }
 
 /// Returns the encoding of a value of the class `name` with this index.
-fn form(index: u32, name: &str) -> Form {
+fn form(index: u32, name: &str) -> Encoding {
     match name {
-        "boolean" | "byte" => Form::Byte,
-        "char" | "short" | "int" | "long" => Form::Number,
-        "float" => Form::Fixed(4),
-        "double" => Form::Fixed(8),
-        "java.lang.String" => Form::Text,
-        _ => Form::Fields(index),
+        "boolean" | "byte" => Encoding::Byte,
+        "char" | "short" | "int" | "long" => Encoding::Number,
+        "float" => Encoding::Fixed(4),
+        "double" => Encoding::Fixed(8),
+        "java.lang.String" => Encoding::Text,
+        _ => Encoding::Fields(index),
     }
 }

@@ -34,12 +34,12 @@ impl Form {
         };
         let mut numbers = [0; 4];
         let is_between = |letter: char| letter.is_ascii_whitespace() || (self == Self::Heap && ":[]".contains(letter));
-        let mut found = 0;
+        let mut count = 0;
         for number in text.split(is_between).filter(|text| !text.is_empty()) {
-            *numbers.get_mut(found)? = number.parse().ok()?;
-            found += 1;
+            *numbers.get_mut(count)? = number.parse().ok()?;
+            count += 1;
         }
-        (found == expected).then_some(numbers)
+        (count == expected).then_some(numbers)
     }
 }
 

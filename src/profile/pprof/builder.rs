@@ -16,7 +16,7 @@ pub struct Builder<'a> {
     functions: Index,
     mappings: Index,
     locations: Index,
-    /// Mappings that came from other profiles.
+    /// Indices of the mappings that came from other profiles.
     loads: HashMap<Load<'a>, u32>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns the index of a function.
+    /// Returns the index of a function. Adds the function if it is new.
     pub fn function(&mut self, function: Function<'a>) -> u32 {
         let functions = &mut self.profile.functions;
         // Functions that differ in the other fields rarely have the same name and file.
@@ -50,8 +50,8 @@ impl<'a> Builder<'a> {
         self.functions.add(functions, function, |known| *known == function, key)
     }
 
-    /// Returns the index of a binary. Its flags (functions, files, lines, inlined frames) are the union over all
-    /// calls.
+    /// Returns the index of a binary. Adds the binary if it is new. Its flags (functions, files, lines, inlined frames)
+    /// are the union over all calls.
     pub fn mapping(&mut self, mapping: Mapping<'a>) -> u32 {
         let mappings = &mut self.profile.mappings;
         let key = |mapping: &Mapping<'a>| (mapping.file, mapping.build_id, mapping.start);
@@ -189,12 +189,12 @@ impl Index {
         key: impl Fn(&T) -> Key,
     ) -> u32 {
         let hash = |row: &T| self.hasher.hash_one(key(row));
-        let found = self.rows.entry(
+        let entry = self.rows.entry(
             hash(&row),
             |index| is_same(&rows[*index as usize]),
             |index| hash(&rows[*index as usize]),
         );
-        match found {
+        match entry {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(place) => {
                 let index = rows.len() as u32;

@@ -5,7 +5,7 @@
 use crate::pprof::model::{Line, Location, Profile};
 
 /// Marks dropped rows in a table from old to new indices.
-const GONE: u32 = u32::MAX;
+const DROPPED_INDEX: u32 = u32::MAX;
 
 impl Profile<'_> {
     /// Keeps the samples for which `keep(index)` returns true.
@@ -42,15 +42,15 @@ impl Profile<'_> {
 
     /// Drops locations without samples, and functions without locations.
     pub fn drop_unused(&mut self) {
-        let mut location_indices = vec![GONE; self.locations.len()];
+        let mut location_indices = vec![DROPPED_INDEX; self.locations.len()];
         for &location in &self.sample_locations {
             location_indices[location as usize] = 0;
         }
-        let mut function_indices = vec![GONE; self.functions.len()];
+        let mut function_indices = vec![DROPPED_INDEX; self.functions.len()];
         let mut lines: Vec<Line> = Vec::new();
         let mut locations: Vec<Location> = Vec::new();
         for (location, index) in self.locations.iter().zip(&mut location_indices) {
-            if *index == GONE {
+            if *index == DROPPED_INDEX {
                 continue;
             }
             *index = locations.len() as u32;
@@ -67,7 +67,7 @@ impl Profile<'_> {
         }
         let mut functions = Vec::new();
         for (function, index) in self.functions.iter().zip(&mut function_indices) {
-            if *index != GONE {
+            if *index != DROPPED_INDEX {
                 *index = functions.len() as u32;
                 functions.push(*function);
             }

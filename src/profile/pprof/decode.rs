@@ -54,21 +54,24 @@ const TEXT_RATIO: usize = 64;
 
 /// The remaining number of bytes of texts until the limit.
 struct Texts {
-    left: usize,
+    remaining: usize,
     limit: usize,
 }
 
 impl Texts {
     fn of_profile(bytes: usize) -> Self {
         let limit = bytes.saturating_mul(TEXT_RATIO).saturating_add(FREE_TEXT_BYTES);
-        Self { left: limit, limit }
+        Self {
+            remaining: limit,
+            limit,
+        }
     }
 
     /// Charges the texts of a message that starts at `offset`.
     fn take(&mut self, texts: &[&str], offset: usize) -> Result<(), DecodeError> {
         let bytes = texts.iter().map(|text| text.len()).sum();
         let limit = self.limit;
-        self.left = self.left.checked_sub(bytes).ok_or(DecodeError {
+        self.remaining = self.remaining.checked_sub(bytes).ok_or(DecodeError {
             offset,
             kind: DecodeErrorKind::Texts { limit },
         })?;

@@ -36,7 +36,7 @@ pub use outline::max_column_bytes;
 pub use reader::{BYTES, Reader, VARINT};
 pub(crate) use stack_ids::StackHasher;
 pub use stack_ids::stack_ids;
-pub use strings::LONG_BYTES;
+pub use strings::MAX_SHORT_BYTES;
 pub use strings::Strings;
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ pub struct Profile<'a> {
     pub default_sample_type: &'a str,
     /// Free text from the producer of the profile.
     pub comments: Vec<&'a str>,
-    /// Regular expression of frames that viewers leave out; may be empty.
+    /// Regular expression for the frames that viewers omit; may be empty.
     pub drop_frames: &'a str,
-    /// Regular expression of frames to keep even if they match `drop_frames`.
+    /// Regular expression for the frames that viewers show even if they match `drop_frames`; may be empty.
     pub keep_frames: &'a str,
     /// Binaries that locations refer to.
     pub mappings: Vec<Mapping<'a>>,

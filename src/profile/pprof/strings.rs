@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 /// Maximum length in bytes of a text that is looked up only by its content. Longer texts are also looked up by address,
 /// because each sample of a profile may refer to the same text of megabytes.
-pub const LONG_BYTES: usize = 64;
+pub const MAX_SHORT_BYTES: usize = 64;
 
 /// A string table that grows.
 pub struct Strings<'a> {
@@ -28,7 +28,7 @@ impl Default for Strings<'_> {
 impl<'a> Strings<'a> {
     /// Returns the index of a text. Adds the text if it is new.
     pub fn index(&mut self, text: &'a str) -> i64 {
-        if text.len() <= LONG_BYTES {
+        if text.len() <= MAX_SHORT_BYTES {
             return self.index_of(text);
         }
         // The text is borrowed as long as the table exists, so no other text can have the same address.
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn equal_texts_have_one_index_and_a_long_one_is_known_by_its_place() {
-        let long = "x".repeat(LONG_BYTES + 1);
+        let long = "x".repeat(MAX_SHORT_BYTES + 1);
         let (same, other) = (long.clone(), format!("{long}y"));
         let mut strings = Strings::default();
         let texts = ["", "a", &long, "a", &same, &other, &other[..long.len()], &long];

@@ -13,7 +13,7 @@ use md5::{Digest, Md5};
 
 use crate::relabel::template::Template;
 use alluvium_base::letters::{to_lower, to_upper};
-use alluvium_base::re2::Expression;
+use alluvium_base::re2::{Expression, Re2Error};
 
 pub const DEFAULT_REGEX: &str = "(.*)";
 pub const DEFAULT_REPLACEMENT: &str = "$1";
@@ -22,7 +22,7 @@ pub const DEFAULT_SEPARATOR: &str = ";";
 /// Labels while rules change them.
 pub type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 
-/// The effect of a rule. The source of a rule is the text of the joined values of its source labels.
+/// The effect of a rule. The source of a rule is the text that joins the values of its source labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Set the target label to the expanded replacement if the expression matches.
@@ -125,6 +125,11 @@ pub enum Pattern {
     Regex(Expression),
 }
 
+/// The error of a text that is not a regular expression. The text of the error has one line.
+#[derive(Debug, thiserror::Error)]
+#[error("invalid regular expression: {0}")]
+pub struct PatternError(#[from] Re2Error);
+
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -136,13 +141,12 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// Creates the pattern of an RE2 expression, anchored at both ends. The text of the error has one line.
-    pub fn new(text: &str) -> Result<Self, String> {
+    /// Creates the pattern of an RE2 expression, anchored at both ends.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
         if text == DEFAULT_REGEX {
             return Ok(Self::Everything);
         }
-        let compiled = Expression::anchored(text).map(Self::Regex);
-        compiled.map_err(|reason| format!("invalid regular expression: {reason}"))
+        Ok(Self::Regex(Expression::anchored(text)?))
     }
 
     fn is_match(&self, text: &str) -> bool {
@@ -362,7 +366,7 @@ impl Rule {
     }
 }
 
-/// Sets a label. An empty value removes it.
+/// Sets a label. An empty value removes the label.
 fn set(labels: &mut LabelMap, name: &str, value: Arc<str>) {
     if value.is_empty() {
         labels.remove(name);

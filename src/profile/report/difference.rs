@@ -1,4 +1,4 @@
-//! Two profiles side by side: the value of each place before and after, and the difference.
+//! Two profiles side by side: the value of each place (such as a function) before and after, and the difference.
 //!
 //! In: two profiles of one unit. Out: a table like the report `top`. Shares refer to each side's own total, so that
 //! time ranges of different length can be compared.
@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use crate::pprof::Profile;
 use crate::report::graph::{Graph, Node, Order, Samples, Trim};
 use crate::report::options::Options;
-use crate::report::place::Places;
+use crate::report::row_source::RowSources;
 use crate::report::{filter, units};
 
 /// One of the two profiles.
@@ -49,9 +49,9 @@ impl Difference {
             let Side { mut profile, value } = side;
             filter::drop_frames(&mut profile);
             options.focus.apply(&mut profile);
-            let places = Places::of(&profile, options.grouping);
+            let places = RowSources::of(&profile, options.grouping);
             let samples = Samples { profile, value, places };
-            let graph = Graph::trimmed(&samples, Order::Flat, Trim::NOTHING).graph;
+            let graph = Graph::trimmed(&samples, Order::Flat, Trim::NONE).graph;
             for place in &graph.order {
                 let (node, place) = (graph.nodes[*place as usize], &samples.places.all[*place as usize]);
                 let sum = take(rows.entry(place.printed()).or_default());

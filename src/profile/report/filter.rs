@@ -8,7 +8,7 @@ use alluvium_base::re2::Expression;
 
 use crate::pprof::{Line, Location, Profile};
 
-/// Names of frames that samples must or must not contain.
+/// Regular expressions for the frames that samples must or must not contain.
 #[derive(Debug, Clone, Default)]
 pub struct Focus {
     /// A sample must contain a frame that matches.
@@ -26,7 +26,7 @@ enum Role {
 }
 
 impl Focus {
-    /// Drops the samples that are not wanted. Returns the flags that matched no frame at all.
+    /// Drops the samples that the expressions exclude. Returns the flags with an expression that matches no frame.
     pub(super) fn apply(&self, profile: &mut Profile<'_>) -> Vec<&'static str> {
         if self.focus.is_none() && self.ignore.is_none() {
             return Vec::new();

@@ -1,4 +1,5 @@
-//! The places of a report and the calls between them, with their values. Small places and calls are omitted.
+//! The places of a report (such as functions) and the calls between them, with their values. Small places and calls are
+//! omitted.
 //!
 //! In: samples. Out: [`Graph`]. A place is counted once per stack, and so is a call, as in `go tool pprof`. If small
 //! places are dropped, calls connect the places around them.
@@ -6,30 +7,30 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::pprof::Profile;
-use crate::report::place::Places;
+use crate::report::row_source::RowSources;
 
 /// The samples of a report.
 pub(super) struct Samples<'a> {
     pub profile: Profile<'a>,
     /// Index of the sample type.
     pub value: usize,
-    pub places: Places<'a>,
+    pub places: RowSources<'a>,
 }
 
-/// Limits below which rows and calls are left out.
+/// Limits on the rows and calls of a report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trim {
     /// Maximum number of rows that are shown; `None` for all.
     pub node_count: Option<usize>,
-    /// Minimum share of the total for a row.
+    /// Minimum share of the total for a row, from 0 to 1.
     pub node_fraction: f64,
-    /// Minimum share of the total for a call.
+    /// Minimum share of the total for a call, from 0 to 1.
     pub edge_fraction: f64,
 }
 
 impl Trim {
-    /// Leaves out nothing at all.
-    pub const NOTHING: Self = Self {
+    /// No limits: the report shows all rows and calls.
+    pub const NONE: Self = Self {
         node_count: None,
         node_fraction: 0.0,
         edge_fraction: 0.0,
@@ -85,7 +86,7 @@ pub(super) struct Graph {
 }
 
 /// A graph, and the number of rows that were dropped from it.
-pub(super) struct Trimmed {
+pub(super) struct TrimmedGraph {
     pub graph: Graph,
     /// Number of rows before their number was limited.
     pub candidates: usize,
@@ -101,7 +102,7 @@ impl Graph {
         let mut edges: Vec<Edge> = Vec::new();
         let mut known: HashMap<(u32, u32), usize> = HashMap::new();
         // For each place, the last sample that contained the place, counted from 1.
-        let mut seen = vec![0usize; count];
+        let mut last_samples = vec![0usize; count];
         let mut seen_edges: HashSet<(u32, u32)> = HashSet::new();
         for sample in 0..samples.profile.sample_count() {
             let value = samples.profile.values_of(sample).get(samples.value).copied();
@@ -119,8 +120,8 @@ impl Graph {
                         is_over_dropped = true;
                         continue;
                     }
-                    if seen[index] != sample + 1 {
-                        seen[index] = sample + 1;
+                    if last_samples[index] != sample + 1 {
+                        last_samples[index] = sample + 1;
                         nodes[index].cum = nodes[index].cum.saturating_add(value);
                     }
                     if let Some(caller) = caller.filter(|caller| *caller != place)
@@ -154,7 +155,7 @@ impl Graph {
     }
 
     /// Creates the sorted graph of the samples without small places and calls.
-    pub(super) fn trimmed(samples: &Samples<'_>, order: Order, trim: Trim) -> Trimmed {
+    pub(super) fn trimmed(samples: &Samples<'_>, order: Order, trim: Trim) -> TrimmedGraph {
         let mut graph = Self::new(samples, None);
         let total = graph.flat();
         let cutoff = |fraction: f64| ((total as f64 * fraction) as i64).saturating_abs();
@@ -162,7 +163,7 @@ impl Graph {
         let mut dropped = 0;
         if node_cutoff > 0 {
             let before = graph.order.len();
-            let kept = graph.kept(|node| node.cum.saturating_abs() >= node_cutoff, usize::MAX);
+            let kept = graph.keep_largest(|node| node.cum.saturating_abs() >= node_cutoff, usize::MAX);
             dropped = before - kept.iter().filter(|kept| **kept).count();
             if dropped > 0 {
                 graph = Self::new(samples, Some(&kept));
@@ -171,26 +172,26 @@ impl Graph {
         let candidates = graph.order.len();
         graph.sort(samples, order);
         if let Some(count) = trim.node_count.filter(|count| *count < candidates) {
-            let kept = graph.kept(|_| true, count);
+            let kept = graph.keep_largest(|_| true, count);
             graph = Self::new(samples, Some(&kept));
             graph.sort(samples, order);
         }
         graph.drop_edges(edge_cutoff);
-        Trimmed {
+        TrimmedGraph {
             graph,
             candidates,
             dropped,
         }
     }
 
-    /// Returns the sum of the values of the places themselves.
+    /// Returns the sum of the flat values of the places in `order`.
     pub(super) fn flat(&self) -> i64 {
         let flat = self.order.iter().map(|place| self.nodes[*place as usize].flat);
         flat.fold(0, i64::saturating_add)
     }
 
     /// Returns for each place whether it is among the first `count` places for which `is_kept` returns true.
-    fn kept(&self, is_kept: impl Fn(&Node) -> bool, count: usize) -> Vec<bool> {
+    fn keep_largest(&self, is_kept: impl Fn(&Node) -> bool, count: usize) -> Vec<bool> {
         let mut kept = vec![false; self.nodes.len()];
         let places = self.order.iter().map(|place| *place as usize);
         for place in places.filter(|place| is_kept(&self.nodes[*place])).take(count) {

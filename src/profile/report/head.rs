@@ -3,7 +3,7 @@
 use chrono::DateTime;
 
 use crate::pprof::Profile;
-use crate::report::graph::{Graph, Trim, Trimmed};
+use crate::report::graph::{Graph, Trim, TrimmedGraph};
 use crate::report::options::Options;
 use crate::report::paths::base_name;
 use crate::report::units;
@@ -11,7 +11,7 @@ use crate::report::units;
 /// Maximum number of bytes of a condition that are shown.
 const CONDITION_BYTES: usize = 80;
 
-/// Description of the profile, and how to format its values.
+/// Description of the profile, and the units of its values.
 pub(super) struct Head {
     lines: Vec<String>,
     conditions: Vec<String>,
@@ -58,7 +58,7 @@ impl Head {
     /// Returns the format of values in a report of this graph.
     pub(super) fn values(&self, graph: &Graph) -> Values<'_> {
         let written = match self.wanted.as_deref().unwrap_or(units::MINIMUM) {
-            units::MINIMUM if !graph.order.is_empty() => self.fitting(graph),
+            units::MINIMUM if !graph.order.is_empty() => self.suitable_unit(graph),
             unit => unit.to_owned(),
         };
         Values {
@@ -68,7 +68,7 @@ impl Head {
     }
 
     /// Returns the unit that suits the smallest value, or a larger unit if the total is far larger.
-    fn fitting(&self, graph: &Graph) -> String {
+    fn suitable_unit(&self, graph: &Graph) -> String {
         let nodes = graph.order.iter().filter_map(|place| graph.nodes.get(*place as usize));
         let values = nodes.map(|node| match node.flat.saturating_abs() {
             0 => node.cum.saturating_abs(),
@@ -90,7 +90,7 @@ impl Head {
     }
 
     /// Returns the lines of the head, each with its line end.
-    pub(super) fn text(&self, values: &Values<'_>, trimmed: &Trimmed, trim: Trim) -> String {
+    pub(super) fn text(&self, values: &Values<'_>, trimmed: &TrimmedGraph, trim: Trim) -> String {
         let mut lines = self.lines.clone();
         if self.duration_nanos != 0 {
             let (nanos, unit) = units::scale(self.total, &self.unit, "nanoseconds");

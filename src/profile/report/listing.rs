@@ -4,6 +4,7 @@
 //! from the file byte by byte.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write;
 
 use alluvium_base::re2::Expression;
@@ -14,15 +15,15 @@ use crate::report::filter::{self, Focus};
 use crate::report::graph::{Graph, Node, Samples};
 use crate::report::head;
 use crate::report::paths::SourcePaths;
-use crate::report::place::{Place, Places};
 use crate::report::printed::ReportError;
+use crate::report::row_source::{RowSource, RowSources};
 use crate::report::units::{self, percentage};
 
 /// Number of lines that are shown before and after the lines with values.
-const MARGIN: i64 = 5;
+const CONTEXT_LINES: i64 = 5;
 
 /// A line with this many bytes or more, and all lines after it, are not shown, as in pprof.
-const LONGEST_LINE: usize = 1 << 16;
+const MAX_LINE_BYTES: usize = 1 << 16;
 
 /// The values of a profile by source line.
 pub struct Listing<'a> {
@@ -43,7 +44,7 @@ impl<'a> Listing<'a> {
         // Shares refer to all samples, including samples that are not shown.
         let total = head::total(&profile, value);
         let unmatched = focus.apply(&mut profile);
-        let places = Places::of_source(&profile, paths);
+        let places = RowSources::of_source(&profile, paths);
         Self {
             total,
             unit: profile.sample_types.get(value).map_or("", |kind| kind.unit),
@@ -60,26 +61,26 @@ impl<'a> Listing<'a> {
 
     /// Lists the functions whose name matches, by name and file. Calls `read` once for each file. If `read` fails, the
     /// error replaces the lines of the file.
-    pub fn text(
+    pub fn text<E: Display>(
         &self,
-        wanted: &Expression,
-        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+        pattern: &Expression,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, ReportError> {
         let graph = Graph::new(&self.samples, None);
         let mut functions: BTreeMap<&str, BTreeMap<&str, Vec<u32>>> = BTreeMap::new();
         for &index in &graph.order {
-            let place = &self.samples.places.all[index as usize];
-            if wanted.is_match(place.name) {
-                let files = functions.entry(place.name).or_default();
-                if !place.file.is_empty() {
-                    files.entry(&place.file).or_default().push(index);
+            let source = &self.samples.places.all[index as usize];
+            if pattern.is_match(source.name) {
+                let files = functions.entry(source.name).or_default();
+                if !source.file.is_empty() {
+                    files.entry(&source.file).or_default().push(index);
                 }
             }
         }
         if functions.is_empty() {
-            return Err(ReportError::NoMatch(wanted.as_str().to_owned()));
+            return Err(ReportError::NoMatch(pattern.as_str().to_owned()));
         }
-        let mut contents: HashMap<&str, Result<Vec<u8>, String>> = HashMap::new();
+        let mut contents: HashMap<&str, Result<Vec<u8>, E>> = HashMap::new();
         // Writing into a vector cannot fail.
         let mut out = Vec::new();
         let _ = writeln!(out, "Total: {}", self.label(self.total));
@@ -145,7 +146,7 @@ struct Lines {
 impl Lines {
     /// Covers the lines from the start of the function to a few lines after the last line with a value. If the start is
     /// unknown, begins a few lines before the first line with a value.
-    fn of(indices: &[u32], places: &[Place<'_>], nodes: &[Node]) -> Self {
+    fn of(indices: &[u32], places: &[RowSource<'_>], nodes: &[Node]) -> Self {
         let (mut first, mut last) = (i64::MAX, 1);
         let mut lines = Self {
             first: 1,
@@ -156,11 +157,11 @@ impl Lines {
         for &index in indices {
             let (place, node) = (&places[index as usize], &nodes[index as usize]);
             let start = match place.start_line {
-                0 => place.line.saturating_sub(MARGIN),
+                0 => place.line.saturating_sub(CONTEXT_LINES),
                 start => start,
             };
             first = first.min(start);
-            last = last.max(place.line.saturating_add(MARGIN));
+            last = last.max(place.line.saturating_add(CONTEXT_LINES));
             for sum in [&mut lines.all, lines.nodes.entry(place.line).or_default()] {
                 sum.flat = sum.flat.saturating_add(node.flat);
                 sum.cum = sum.cum.saturating_add(node.cum);
@@ -179,7 +180,7 @@ fn split(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     let content = content.strip_suffix(b"\n").unwrap_or(content);
     let lines = content.split(|byte| *byte == b'\n').filter(|_| !content.is_empty());
     lines
-        .take_while(|line| line.len() < LONGEST_LINE)
+        .take_while(|line| line.len() < MAX_LINE_BYTES)
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
@@ -256,7 +257,7 @@ ROUTINE ======================== work in shop/a.go
 
     #[test]
     fn a_line_without_an_end_to_it_is_the_last() {
-        let long = "x".repeat(LONGEST_LINE);
+        let long = "x".repeat(MAX_LINE_BYTES);
         assert_eq!(split(format!("a\n{long}\nb").as_bytes()).count(), 1);
         assert_eq!(split(b"a\n\n").collect::<Vec<_>>(), [&b"a"[..], b""]);
     }

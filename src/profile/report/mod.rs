@@ -12,8 +12,8 @@ mod head;
 mod listing;
 mod options;
 mod paths;
-mod place;
 mod printed;
+mod row_source;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -26,5 +26,5 @@ pub use listing::Listing;
 pub use options::Options;
 pub use paths::SourcePaths;
 pub use paths::{clean, folders};
-pub use place::Grouping;
 pub use printed::{Report, ReportError};
+pub use row_source::Grouping;

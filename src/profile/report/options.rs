@@ -2,7 +2,7 @@
 
 use crate::report::filter::Focus;
 use crate::report::graph::{Order, Trim};
-use crate::report::place::Grouping;
+use crate::report::row_source::Grouping;
 
 /// Contents and form of a report.
 #[derive(Debug, Clone)]
@@ -11,7 +11,7 @@ pub struct Options {
     pub grouping: Grouping,
     /// The value that determines the order of rows.
     pub order: Order,
-    /// Limits below which rows are left out.
+    /// Limits on the rows and calls of the report.
     pub trim: Trim,
     /// The samples that the report covers.
     pub focus: Focus,

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// Prefixes that some build systems put before every path.
-const USUAL_PREFIXES: [&str; 2] = ["/proc/self/cwd/./", "/proc/self/cwd/"];
+const COMMON_PREFIXES: [&str; 2] = ["/proc/self/cwd/./", "/proc/self/cwd/"];
 
 /// The folders in which source files are searched, and the prefixes that are removed from their paths before the
 /// search. Both are lists with colons as separators.
@@ -38,7 +38,7 @@ impl SourcePaths {
                 rest.strip_prefix('/')
             }
         };
-        let mut prefixes = folders(&self.trim).chain(USUAL_PREFIXES);
+        let mut prefixes = folders(&self.trim).chain(COMMON_PREFIXES);
         prefixes.find_map(without).unwrap_or(path)
     }
 }

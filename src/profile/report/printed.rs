@@ -3,10 +3,10 @@
 use alluvium_base::re2::Expression;
 
 use crate::pprof::Profile;
-use crate::report::graph::{Graph, Order, Samples, Trim, Trimmed};
+use crate::report::graph::{Graph, Order, Samples, Trim, TrimmedGraph};
 use crate::report::head::Head;
 use crate::report::options::Options;
-use crate::report::place::Places;
+use crate::report::row_source::RowSources;
 use crate::report::{filter, text};
 
 /// The reason why there is no report.
@@ -33,7 +33,7 @@ impl<'a> Report<'a> {
         // Shares refer to all samples, including samples that are not shown.
         let head = Head::of(&profile, value, options);
         let unmatched = options.focus.apply(&mut profile);
-        let places = Places::of(&profile, options.grouping);
+        let places = RowSources::of(&profile, options.grouping);
         let samples = Samples { profile, value, places };
         Self {
             samples,
@@ -62,15 +62,15 @@ impl<'a> Report<'a> {
 
     /// Formats the places whose name matches, between their callers and callees. Small places are not omitted.
     pub fn peek(&self, wanted: &Expression) -> Result<String, ReportError> {
-        let trimmed = self.trimmed(Trim::NOTHING);
+        let trimmed = self.trimmed(Trim::NONE);
         let is_wanted = |name: &str| wanted.is_match(name);
-        match text::tree(&self.head, &self.samples, &trimmed, Trim::NOTHING, is_wanted) {
+        match text::tree(&self.head, &self.samples, &trimmed, Trim::NONE, is_wanted) {
             (_, 0) => Err(ReportError::NoMatch(wanted.as_str().to_owned())),
             (text, _) => Ok(text),
         }
     }
 
-    fn trimmed(&self, trim: Trim) -> Trimmed {
+    fn trimmed(&self, trim: Trim) -> TrimmedGraph {
         Graph::trimmed(&self.samples, self.order, trim)
     }
 }

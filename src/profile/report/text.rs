@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use crate::report::graph::{Edge, Graph, Samples, Trim, Trimmed};
+use crate::report::graph::{Edge, Graph, Samples, Trim, TrimmedGraph};
 use crate::report::head::{Head, Values};
-use crate::report::place::Place;
+use crate::report::row_source::RowSource;
 use crate::report::units::percentage;
 
 const LINE: &str = "----------------------------------------------------------+-------------";
 const COLUMNS: &str = "      flat  flat%   sum%        cum   cum%   calls calls% + context \t \t ";
 
 /// Formats the report with one line per place.
-pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &Trimmed, trim: Trim) -> String {
+pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &TrimmedGraph, trim: Trim) -> String {
     let graph = &trimmed.graph;
     let values = head.values(graph);
     let mut out = head.text(&values, trimmed, trim);
@@ -56,7 +56,7 @@ fn inlined(graph: &Graph) -> Vec<&'static str> {
 pub(super) fn tree(
     head: &Head,
     samples: &Samples<'_>,
-    trimmed: &Trimmed,
+    trimmed: &TrimmedGraph,
     trim: Trim,
     is_wanted: impl Fn(&str) -> bool,
 ) -> (String, usize) {
@@ -64,15 +64,15 @@ pub(super) fn tree(
     let values = head.values(graph);
     let mut out = head.text(&values, trimmed, trim);
     let _ = writeln!(out, "{LINE}\n{COLUMNS}");
-    let names: Vec<String> = samples.places.all.iter().map(Place::printed).collect();
+    let names: Vec<String> = samples.places.all.iter().map(RowSource::printed).collect();
     let (callers, callees) = sides(graph, &names);
-    let (mut sum, mut wanted) = (0i64, 0);
+    let (mut sum, mut matched) = (0i64, 0);
     for &place in &graph.order {
         let index = place as usize;
         if !is_wanted(&names[index]) {
             continue;
         }
-        wanted += 1;
+        matched += 1;
         out.push_str(LINE);
         out.push('\n');
         let node = &graph.nodes[index];
@@ -98,7 +98,7 @@ pub(super) fn tree(
         out.push_str(LINE);
         out.push('\n');
     }
-    (out, wanted)
+    (out, matched)
 }
 
 fn calls(out: &mut String, values: &Values<'_>, edge: &Edge, name: &str, cum: i64) {

@@ -22,7 +22,7 @@ const fn unit(written: &'static str, names: &'static [&'static str], factor: f64
     Unit { written, names, factor }
 }
 
-/// Units that can be converted into each other, and the unit for a value that is smaller than all of them.
+/// Units that can be converted into each other, and the unit that is used if none of them suits a value.
 struct Family {
     units: &'static [Unit],
     default: Unit,

@@ -7,7 +7,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::check_time_ms;
 use alluvium_base::duration;
 
-/// Parses a point in time from the year 1 to the year 9999. `now_us` is the current time in microseconds.
+/// Parses a point in time from the year 1 to the year 9999. `now_us` is the current time in microseconds since 1970.
 pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
     let micros = read(text, now_us)?;
     check_time_ms(&format!("`{text}`"), micros.div_euclid(1000))?;

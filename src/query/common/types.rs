@@ -44,7 +44,7 @@ pub enum ExemplarKind {
 /// A profile or span that represents a point or cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemplar {
-    /// Start of the profile in milliseconds.
+    /// Start of the profile in milliseconds since 1970.
     pub time_ms: i64,
     /// The value of the profile, or of the span in it.
     pub value: i64,
@@ -67,7 +67,7 @@ pub struct SeriesQuery {
     pub matchers: Vec<Matcher>,
     /// Selects only profiles that start in this range.
     pub range: TimeRange,
-    /// Only values of stacks that begin with these functions, root first. Empty for all stacks.
+    /// Selects only values of stacks that begin with these functions, root first. Empty for all stacks.
     pub call_site: Vec<String>,
     /// Length of a step in seconds, at least a millisecond.
     pub step: f64,
@@ -83,7 +83,7 @@ pub struct SeriesQuery {
 
 /// The items that a heatmap counts by value and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeatmapOf {
+pub enum HeatmapSource {
     /// Profiles, by their totals.
     Profiles,
     /// Spans. The value of a span is its sum in one profile.
@@ -104,7 +104,7 @@ pub struct HeatmapQuery {
     /// Labels by which profiles are grouped. An empty list results in one series without labels.
     pub group_by: Vec<String>,
     /// The items that the heatmap counts.
-    pub of: HeatmapOf,
+    pub source: HeatmapSource,
     /// The kind of exemplar of each cell.
     pub exemplars: ExemplarKind,
     /// Maximum number of series. The series with the largest sums are returned. 0 for all.
@@ -123,7 +123,7 @@ pub struct HeatmapLine {
 /// One step of a series of a heatmap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatmapSlot {
-    /// Right edge of the step in milliseconds.
+    /// Right edge of the step in milliseconds since 1970.
     pub end_ms: i64,
     /// The ranges, in ascending order of value. Ranges without values are omitted.
     pub cells: Vec<HeatmapCell>,
@@ -133,7 +133,7 @@ pub struct HeatmapSlot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatmapCell {
     /// Smallest value of the range.
-    pub least: i64,
+    pub min: i64,
     /// Number of profiles or spans with a value in the range.
     pub count: u64,
     /// The exemplar of the cell, if requested.
@@ -149,15 +149,15 @@ pub struct StackQuery {
     pub matchers: Vec<Matcher>,
     /// Selects only profiles that start in this range.
     pub range: TimeRange,
-    /// Only stacks that begin with these functions, root first. Empty for all stacks.
+    /// Selects only stacks that begin with these functions, root first. Empty for all stacks.
     pub call_site: Vec<String>,
-    /// Only profiles with one of these ids. Empty for all profiles.
+    /// Selects only profiles with one of these ids. Empty for all profiles.
     pub profile_ids: Vec<String>,
-    /// Only samples of one of these spans (16 hexadecimal digits). Empty for all samples.
+    /// Selects only samples of one of these spans (16 hexadecimal digits). Empty for all samples.
     pub span_ids: Vec<String>,
-    /// Only samples of one of these traces (32 hexadecimal digits). Empty for all samples.
+    /// Selects only samples of one of these traces (32 hexadecimal digits). Empty for all samples.
     pub trace_ids: Vec<String>,
-    /// How stacks are reduced for Go's compiler. `None` to leave them unchanged.
+    /// How stacks are reduced for Go's compiler. `None` leaves the stacks unchanged.
     pub go_pgo: Option<GoPgo>,
     /// Approximate number of nodes in the tree of a pprof result; 0 for all.
     pub pprof_nodes: usize,
@@ -181,7 +181,7 @@ pub(crate) struct ProfilesQuery {
     pub(crate) range: TimeRange,
     /// Names of the profile types to select.
     pub(crate) names: TypeNames,
-    /// Only profiles with one of these ids. Empty for all profiles that have an id.
+    /// Selects only profiles with one of these ids. Empty for all profiles that have an id.
     pub(crate) ids: Vec<String>,
     /// Maximum number of profiles. The newest profiles are returned. 0 for all.
     pub(crate) limit: usize,
@@ -201,7 +201,7 @@ pub(crate) struct KeptProfile {
     pub(crate) id: Arc<str>,
     /// Start in microseconds since 1970.
     pub(crate) time_us: i64,
-    /// Length in nanoseconds; 0 if unknown.
+    /// Duration of the collection in nanoseconds; 0 if unknown.
     pub(crate) duration_ns: i64,
     /// Types of the profile, sorted.
     pub(crate) types: Vec<ProfileTypeId>,
@@ -223,9 +223,10 @@ pub enum Detail {
 pub struct SeriesPoints {
     /// Those labels of `group_by` that the series has.
     pub labels: Labels,
-    /// The right edge of each step in milliseconds, and the value of the step. Steps without profiles have no point.
+    /// The right edge of each step in milliseconds since 1970, and the value of the step. Steps without profiles have
+    /// no point.
     pub points: Vec<(i64, f64)>,
-    /// Exemplars of points, by the right edge of their step in milliseconds.
+    /// Exemplars of points, by the right edge of their step in milliseconds since 1970.
     pub exemplars: BTreeMap<i64, Exemplar>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Key {
 }
 
 /// Cached blocks of a chunk, and the series that the cache lacks.
-pub(crate) struct Found {
+pub(crate) struct CachedBlocks {
     pub(crate) blocks: Vec<Arc<Block>>,
     pub(crate) missing: Missing,
 }
@@ -52,23 +52,23 @@ impl Bytes for Series {
 }
 
 impl Series {
-    /// Returns the blocks of the series `wanted`. `wanted` is `None` for all series.
+    /// Returns the blocks of the series `requested`, which is `None` for all series.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "the rows of blocks are summed, so their order does not matter"
     )]
-    fn look(&self, wanted: Option<&HashSet<SeriesId>>) -> Found {
+    fn get(&self, requested: Option<&HashSet<SeriesId>>) -> CachedBlocks {
         let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
-        let Some(wanted) = wanted else {
+        let Some(requested) = requested else {
             if !self.complete {
-                return Found::nothing(None);
+                return CachedBlocks::nothing(None);
             }
-            return Found {
+            return CachedBlocks {
                 blocks: self.blocks.values().flatten().cloned().collect(),
                 missing: Missing::None,
             };
         };
-        for series in wanted {
+        for series in requested {
             match self.blocks.get(series) {
                 Some(block) => blocks.extend(block.clone()),
                 None if self.complete => {}
@@ -80,15 +80,17 @@ impl Series {
         } else {
             Missing::Some(lacking)
         };
-        Found { blocks, missing }
+        CachedBlocks { blocks, missing }
     }
 }
 
-impl Found {
-    fn nothing(wanted: Option<&HashSet<SeriesId>>) -> Self {
+impl CachedBlocks {
+    fn nothing(requested: Option<&HashSet<SeriesId>>) -> Self {
         Self {
             blocks: Vec::new(),
-            missing: wanted.map_or(Missing::All, |wanted| Missing::Some(wanted.iter().copied().collect())),
+            missing: requested.map_or(Missing::All, |requested| {
+                Missing::Some(requested.iter().copied().collect())
+            }),
         }
     }
 }
@@ -108,18 +110,18 @@ impl BlockCache {
         self.0.limit()
     }
 
-    /// Returns the cached blocks of a chunk for the series `wanted`. `wanted` is `None` for all series.
-    pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> Found {
-        let found = self.0.with(key, |series| series.look(wanted));
-        found.unwrap_or_else(|| Found::nothing(wanted))
+    /// Returns the cached blocks of a chunk for the series `requested`, which is `None` for all series.
+    pub(crate) fn get(&self, key: &Key, requested: Option<&HashSet<SeriesId>>) -> CachedBlocks {
+        let found = self.0.with(key, |series| series.get(requested));
+        found.unwrap_or_else(|| CachedBlocks::nothing(requested))
     }
 
-    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all series). A requested series
-    /// without a block has no rows.
-    pub(crate) fn keep(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
+    /// Caches the blocks that were read for a chunk and the series `requested` (`None` for all series). A requested
+    /// series without a block has no rows.
+    pub(crate) fn insert(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, requested: Option<&[SeriesId]>) {
         self.0.change(key, |kept| {
-            kept.complete |= asked.is_none();
-            for series in asked.unwrap_or_default() {
+            kept.complete |= requested.is_none();
+            for series in requested.unwrap_or_default() {
                 kept.blocks.entry(*series).or_insert(None);
             }
             for (series, block) in blocks {
@@ -169,21 +171,21 @@ mod tests {
     #[test]
     fn the_cache_says_what_it_lacks_and_knows_what_has_no_rows() {
         let cache = BlockCache::new(1 << 20);
-        let wanted = HashSet::from([1, 2].map(SeriesId));
-        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
-        cache.keep(&key(0), vec![(SeriesId(1), one(7))], Some(&[1, 2].map(SeriesId)));
-        let found = cache.look(&key(0), Some(&wanted));
+        let requested = HashSet::from([1, 2].map(SeriesId));
+        assert_eq!(cache.get(&key(0), None).missing, Missing::All);
+        cache.insert(&key(0), vec![(SeriesId(1), one(7))], Some(&[1, 2].map(SeriesId)));
+        let found = cache.get(&key(0), Some(&requested));
         assert_eq!((found.blocks.len(), found.missing), (1, Missing::None));
         assert_eq!(
-            cache.look(&key(0), Some(&HashSet::from([SeriesId(3)]))).missing,
+            cache.get(&key(0), Some(&HashSet::from([SeriesId(3)]))).missing,
             Missing::Some(vec![SeriesId(3)])
         );
-        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
-        cache.keep(&key(0), vec![(SeriesId(1), one(7)), (SeriesId(3), one(8))], None);
-        let found = cache.look(&key(0), None);
+        assert_eq!(cache.get(&key(0), None).missing, Missing::All);
+        cache.insert(&key(0), vec![(SeriesId(1), one(7)), (SeriesId(3), one(8))], None);
+        let found = cache.get(&key(0), None);
         assert_eq!((found.blocks.len(), found.missing), (2, Missing::None));
         assert_eq!(
-            cache.look(&key(0), Some(&HashSet::from([SeriesId(9)]))).missing,
+            cache.get(&key(0), Some(&HashSet::from([SeriesId(9)]))).missing,
             Missing::None
         );
     }
@@ -195,12 +197,12 @@ mod tests {
             file: file.into(),
             ..key(0)
         };
-        cache.keep(&of("merged"), vec![(SeriesId(1), one(7))], None);
+        cache.insert(&of("merged"), vec![(SeriesId(1), one(7))], None);
         let before = cache.0.bytes();
-        cache.keep(&of("live"), vec![(SeriesId(1), one(8))], None);
+        cache.insert(&of("live"), vec![(SeriesId(1), one(8))], None);
         cache.retain(&HashSet::from(["live", "new"]));
-        assert_eq!(cache.look(&of("merged"), None).missing, Missing::All);
-        assert_eq!(cache.look(&of("live"), None).missing, Missing::None);
+        assert_eq!(cache.get(&of("merged"), None).missing, Missing::All);
+        assert_eq!(cache.get(&of("live"), None).missing, Missing::None);
         assert_eq!(cache.0.bytes(), before);
     }
 }

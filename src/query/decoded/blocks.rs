@@ -21,13 +21,13 @@ pub(crate) const BLOCK_BYTES: usize = 256;
 pub(crate) struct Chunk(pub(crate) i64);
 
 impl Chunk {
-    /// Returns the chunk that contains a time in microseconds.
+    /// Returns the chunk that contains a time in microseconds since 1970.
     pub(crate) fn of(time_us: i64) -> Self {
         Self(time_us.div_euclid(CHUNK_US))
     }
 
     /// Returns the time span from this chunk to `last`, both included.
-    pub(crate) fn through(self, last: Self) -> TimeSpan {
+    pub(crate) fn span_to(self, last: Self) -> TimeSpan {
         let start = |chunk: i64| chunk.saturating_mul(CHUNK_US);
         TimeSpan::new(start(self.0), start(last.0.saturating_add(1)))
     }
@@ -261,12 +261,12 @@ fn values(rows: &[(u32, i64)]) -> Values {
         unit => divisor(unit, value),
     });
     let unit = unit.max(1);
-    let (least, most) = values().fold((0, 0), |(least, most), value| (value.min(least), value.max(most)));
-    match most / unit {
-        most if least >= 0 && most <= i64::from(u16::MAX) => {
+    let (min, max) = values().fold((0, 0), |(min, max), value| (value.min(min), value.max(max)));
+    match max / unit {
+        max if min >= 0 && max <= i64::from(u16::MAX) => {
             Values::Short(unit, values().map(|value| (value / unit) as u16).collect())
         }
-        most if least >= 0 && most <= i64::from(u32::MAX) => {
+        max if min >= 0 && max <= i64::from(u32::MAX) => {
             Values::Narrow(unit, values().map(|value| (value / unit) as u32).collect())
         }
         _ => Values::Wide(values().collect()),

@@ -15,7 +15,7 @@ use crate::query::decoded::labels::{SeriesCache, SeriesLabels};
 use crate::query::decoded::stacks;
 use crate::query::decoded::stacks::{Loaded, Missing, StackCache};
 use crate::query::decoded::totals;
-use crate::query::decoded::totals::{Chosen, TotalsCache};
+use crate::query::decoded::totals::{SelectedRuns, TotalsCache};
 use crate::query::resources::runtime::Runtime;
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot, SnapshotSource};
 use alluvium_base::BoxFuture;
@@ -36,7 +36,7 @@ pub(crate) struct Context {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Answer,
-    /// Only the columns of the result are described. Parameters may have no values yet.
+    /// The query does not run. Only the columns of its result are described, and parameters may have no values yet.
     Describe,
 }
 
@@ -88,7 +88,7 @@ impl Context {
         &self,
         time: TimeSpan,
         ids: Vec<StackId>,
-        wanted: Missing,
+        missing: Missing,
     ) -> BoxFuture<'static, Result<Loaded, QueryError>> {
         stacks::load(
             self.runtime.clone(),
@@ -96,12 +96,12 @@ impl Context {
             self.snapshot.clone(),
             self.tenants.clone(),
             time,
-            (ids, wanted),
+            (ids, missing),
         )
     }
 
     /// Returns times and totals of the profiles that pass the filter.
-    pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<Chosen, QueryError>> {
+    pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<SelectedRuns, QueryError>> {
         totals::load(
             self.runtime.clone(),
             self.caches.totals.clone(),
@@ -156,7 +156,7 @@ impl Contexts {
         self.caches.totals.forget_unused();
     }
 
-    /// Returns the memory of running queries, and of the caches that queries share (without Parquet footers).
+    /// Returns the memory in bytes of running queries, and of the caches that queries share (without Parquet footers).
     pub(crate) fn memory(&self) -> [MemoryPart; 2] {
         let (caches, limits) = (&self.caches, &self.limits);
         let cached = [
@@ -165,7 +165,7 @@ impl Contexts {
             caches.blocks.bytes(),
             caches.totals.bytes(),
         ];
-        let most = [
+        let max = [
             limits.stack_cache_bytes,
             limits.series_cache_bytes,
             limits.block_cache_bytes,
@@ -180,7 +180,7 @@ impl Contexts {
             MemoryPart {
                 name: "caches",
                 used: cached.iter().sum(),
-                limit: most.iter().sum::<usize>() as u64,
+                limit: max.iter().sum::<usize>() as u64,
             },
         ]
     }

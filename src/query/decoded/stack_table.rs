@@ -75,7 +75,7 @@ struct Stack {
     len: u32,
     /// The last node of the stack's path in `paths`; [`NO_PATH`] until a query needs the path.
     leaf: u32,
-    /// True if the first line of at least one of its functions is known.
+    /// True if the start line of at least one of its functions is known.
     has_start_lines: bool,
 }
 
@@ -86,7 +86,7 @@ const TEXT_OVERHEAD: usize = 24;
 /// The last node of the path of a stack, or the reason why the node is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaf {
-    /// The last node of its path.
+    /// The last node of the path of the stack.
     Node(u32),
     /// The stack has no path yet.
     Unlaid,
@@ -175,7 +175,7 @@ impl StackTable {
         self.stacks.contains_key(&id)
     }
 
-    /// Returns true if the table has the frames of the stack and the first line of at least one of its functions.
+    /// Returns true if the table has the frames of the stack and the start line of at least one of its functions.
     pub(crate) fn has_start_lines(&self, id: StackId) -> bool {
         self.stacks.get(&id).is_some_and(|stack| stack.has_start_lines)
     }
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
     use crate::query::scan::frame_columns::{flat_frame, flat_frame_fields, flat_frames};
 
-    /// Function, address and first line of a frame of `app`.
+    /// Function, address and start line of a frame of `app`.
     type Given = (&'static str, i64, i32);
 
     fn batch(stacks: &[(i64, &[Given])]) -> RecordBatch {

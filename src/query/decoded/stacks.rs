@@ -88,7 +88,7 @@ pub(crate) fn load(
     snapshot: Arc<Snapshot>,
     tenants: Tenants,
     time: TimeSpan,
-    (ids, wanted): (Vec<StackId>, Missing),
+    (ids, requested): (Vec<StackId>, Missing),
 ) -> BoxFuture<'static, Result<Loaded, QueryError>> {
     Box::pin(async move {
         let table = cache.change(&tenants, |table| table.clone());
@@ -99,7 +99,7 @@ pub(crate) fn load(
         };
         let missing: HashSet<StackId> = {
             let known = table.read();
-            let has = |id: StackId| match wanted {
+            let has = |id: StackId| match requested {
                 Missing::Frames => known.has(id),
                 Missing::StartLines => known.has_start_lines(id),
             };

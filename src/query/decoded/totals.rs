@@ -70,14 +70,14 @@ impl Run {
 
     /// Returns true if there is a profile in `time`. Comparing the bounds nearly always avoids a search.
     pub(crate) fn occurs(&self, time: Option<TimeSpan>) -> bool {
-        let Some(Bounds { least, most }) = self.bounds else {
+        let Some(Bounds { min, max }) = self.bounds else {
             return false;
         };
         let Some(span) = time else {
             return true;
         };
-        let is_within = least < span.start && span.end <= most;
-        span.contains(least) || span.contains(most) || (is_within && !self.rows(time).is_empty())
+        let is_within = min < span.start && span.end <= max;
+        span.contains(min) || span.contains(max) || (is_within && !self.rows(time).is_empty())
     }
 
     /// Returns the time and total of the profiles in `time`.
@@ -137,7 +137,7 @@ pub(crate) fn load(
     cache: Arc<TotalsCache>,
     snapshot: Arc<Snapshot>,
     filter: ScanFilter,
-) -> BoxFuture<'static, Result<Chosen, QueryError>> {
+) -> BoxFuture<'static, Result<SelectedRuns, QueryError>> {
     Box::pin(async move {
         let files = read::live_files(&snapshot, Table::Profiles, &filter);
         let all = snapshot
@@ -145,11 +145,11 @@ pub(crate) fn load(
             .iter()
             .filter(|file| file.table == Table::Profiles)
             .count();
-        let (mut found, mut read) = (Vec::new(), 0);
+        let (mut runs_of_files, mut read) = (Vec::new(), 0);
         let memory = runtime.reservation("totals of profiles");
         for file in files {
             if let Some(runs) = cache.get(file.path.as_str()) {
-                found.push(runs);
+                runs_of_files.push(runs);
                 continue;
             }
             read += 1;
@@ -157,7 +157,7 @@ pub(crate) fn load(
             // The cache may be too small to keep the runs, so the query is charged for them.
             memory.try_grow(runs.bytes())?;
             cache.put(file.path.clone(), runs.clone());
-            found.push(runs);
+            runs_of_files.push(runs);
         }
         runtime.count_files(all - read, read);
         if !snapshot.heads.is_empty() {
@@ -165,10 +165,10 @@ pub(crate) fn load(
             let states = stream::fold(vec![stream], || Builder::new(&runtime), Builder::add).await?;
             let runs = finish(states);
             memory.try_grow(runs.bytes())?;
-            found.push(runs);
+            runs_of_files.push(runs);
         }
-        Ok(Chosen {
-            runs: found,
+        Ok(SelectedRuns {
+            runs: runs_of_files,
             filter,
             _memory: memory,
         })
@@ -177,13 +177,13 @@ pub(crate) fn load(
 
 /// Runs with the filter that selected them. While a query holds this value, the query is charged for the runs that it
 /// read.
-pub(crate) struct Chosen {
+pub(crate) struct SelectedRuns {
     runs: Vec<Runs>,
     filter: ScanFilter,
     _memory: MemoryReservation,
 }
 
-impl Chosen {
+impl SelectedRuns {
     /// Returns the runs of the filter's type and series.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
         let profile_type = self.filter.profile_type.as_ref();

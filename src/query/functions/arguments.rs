@@ -1,7 +1,7 @@
 //! Parses the arguments of table functions: a selector, a time range, a number.
 //!
-//! In: expressions that the planner has folded to literals. Out: values, or an error that names the function and shows
-//! its usage.
+//! In: expressions that the planner has folded to literals. Out: values, or an error. If a function is called in a
+//! wrong form, the error shows its usage.
 
 use datafusion::catalog::Session;
 use datafusion::common::ScalarValue;
@@ -35,8 +35,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Parses the arguments. `usage` determines whether a fourth argument, a number, is allowed. If the count or the
-    /// type of an argument is wrong, the error shows the usage.
+    /// Parses the arguments. `usage` determines whether a fourth argument, a number, is allowed. If the number of
+    /// arguments is wrong, or the first or the last argument has the wrong type, the error shows the usage.
     pub(crate) fn read(
         usage: Usage,
         args: &[Expr],

@@ -96,7 +96,7 @@ fn too_large(sum: i128) -> QueryError {
     ))
 }
 
-fn narrow<T: ArrowPrimitiveType>(sum: i128) -> Result<T::Native>
+fn to_native<T: ArrowPrimitiveType>(sum: i128) -> Result<T::Native>
 where
     T::Native: TryFrom<i128>,
 {
@@ -120,7 +120,7 @@ struct Total<T> {
     sum: i128,
     /// Number of values that are not null.
     count: i128,
-    of: PhantomData<fn() -> T>,
+    marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Default for Total<T> {
@@ -128,7 +128,7 @@ impl<T> Default for Total<T> {
         Self {
             sum: 0,
             count: 0,
-            of: PhantomData,
+            marker: PhantomData,
         }
     }
 }
@@ -169,7 +169,7 @@ where
         let sum = if self.count == 0 {
             None
         } else {
-            Some(narrow::<T>(self.sum)?)
+            Some(to_native::<T>(self.sum)?)
         };
         ScalarValue::new_primitive::<T>(sum, &T::DATA_TYPE)
     }
@@ -231,7 +231,7 @@ struct Totals<T> {
     sums: Vec<i128>,
     /// For each group, whether it has a value that is not null.
     has_value: Vec<bool>,
-    of: PhantomData<fn() -> T>,
+    marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Default for Totals<T> {
@@ -239,7 +239,7 @@ impl<T> Default for Totals<T> {
         Self {
             sums: Vec::new(),
             has_value: Vec::new(),
-            of: PhantomData,
+            marker: PhantomData,
         }
     }
 }
@@ -295,7 +295,7 @@ where
         );
         let groups = sums.into_iter().zip(has_value);
         let sums: Result<PrimitiveArray<T>> = groups
-            .map(|(sum, has_value)| has_value.then(|| narrow::<T>(sum)).transpose())
+            .map(|(sum, has_value)| has_value.then(|| to_native::<T>(sum)).transpose())
             .collect();
         Ok(Arc::new(sums?))
     }

@@ -15,16 +15,16 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::StackQuery;
 use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
-use crate::query::functions::bounded::check_call;
+use crate::query::functions::call_limits::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use crate::query::stacks::flame;
 use alluvium_base::BoxFuture;
 use alluvium_profile::top::TopTable;
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
-/// Only the second side may be followed by the number `n`.
+/// Usage of the arguments of the first side. Only the second side may be followed by the number `n`.
 const BEFORE: Usage = Usage {
     text: USAGE,
     counts: &[3],
@@ -45,12 +45,12 @@ const NUMBERS: [&str; 6] = [
 ];
 
 /// Returns the table function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let mut fields = vec![text("function"), text("file")];
     fields.extend(NUMBERS.map(|name| Field::new(name, DataType::Int64, false)));
     let schema = Arc::new(Schema::new(fields));
-    Called {
+    TableFunction {
         name: "diff",
         make: Box::new(move |args, session| {
             let wrong =
@@ -74,10 +74,10 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let [before, after] = queries.clone().map(|query| flame::merge(context.clone(), query));
-                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
+                    let (fields, max) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let held = [flame::tree(before.await?).await?, flame::tree(after.await?).await?];
-                        batch(&fields, held.map(|held| TopTable::from_tree(&held.tree)), count, most)
+                        batch(&fields, held.map(|held| TopTable::from_tree(&held.tree)), count, max)
                     })
                 }),
             }))
@@ -85,7 +85,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     }
 }
 
-fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize, most: usize) -> Result<RecordBatch, QueryError> {
+fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize, max: usize) -> Result<RecordBatch, QueryError> {
     // For each function and file: own value before and after, total before and after.
     let mut rows: BTreeMap<(String, String), [i64; 4]> = BTreeMap::new();
     for (side, top) in tops.into_iter().enumerate() {
@@ -99,7 +99,7 @@ fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize, most: usize) -
     rows.sort_by_key(|(_, [before, after, ..])| std::cmp::Reverse(after.abs_diff(*before)));
     rows.truncate(count);
     let texts = rows.iter().map(|((name, file), _)| name.len() + file.len());
-    check_call("diff", texts.sum(), most)?;
+    check_call("diff", texts.sum(), max)?;
     let number = |of: fn(&[i64; 4]) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, values)| of(values))))
     };

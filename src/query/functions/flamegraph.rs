@@ -14,10 +14,10 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::{Detail, StackQuery};
 use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
-use crate::query::functions::bounded::check_call;
+use crate::query::functions::call_limits::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use crate::query::stacks::flame;
 use alluvium_base::BoxFuture;
 
@@ -29,7 +29,7 @@ const USAGE: Usage = Usage {
 const DEFAULT_NODES: usize = 8192;
 
 /// Returns the table function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     let schema = Arc::new(Schema::new(vec![
         Field::new("level", DataType::Int64, false),
         Field::new("x", DataType::Int64, false),
@@ -39,7 +39,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
         Field::new("file", DataType::Utf8, false),
         Field::new("line", DataType::Int64, false),
     ]));
-    Called {
+    TableFunction {
         name: "flamegraph",
         make: Box::new(move |args, session| {
             let args = Arguments::read(USAGE, args, session, context.purpose)?;
@@ -56,14 +56,14 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let merged = flame::merge(context.clone(), query.clone());
-                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
+                    let (fields, max) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let graph = flame::graph(merged.await?, nodes, Detail::Files).await?;
                         let boxes: Vec<_> = (0..graph.levels.len())
                             .flat_map(|level| graph.blocks(level).map(move |block| (level as i64, block)))
                             .collect();
                         let texts = boxes.iter().map(|(_, block)| block.name.len() + block.file.len());
-                        check_call("flamegraph", texts.sum(), most)?;
+                        check_call("flamegraph", texts.sum(), max)?;
                         let number = |value: fn(&(i64, alluvium_profile::flamegraph::Block<'_>)) -> i64| -> ArrayRef {
                             Arc::new(Int64Array::from_iter_values(boxes.iter().map(value)))
                         };

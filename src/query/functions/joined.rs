@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::lit;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::query::functions::bounded::{JOIN, check_call, check_result};
+use crate::query::functions::call_limits::{JOIN, check_call, check_result};
 use crate::query::resources::allowance::Allowance;
 
 /// Replaces operators with calls of functions.
@@ -30,7 +30,7 @@ pub(crate) struct OperatorPlanner {
 }
 
 impl OperatorPlanner {
-    /// `matches` is the function `regexp_like`.
+    /// Creates the planner. `matches` is the function `regexp_like`, which replaces `~` and its variants.
     pub(crate) fn new(matches: Arc<ScalarUDF>) -> Self {
         let join = ScalarUDF::new_from_impl(Joined(Signature::user_defined(Volatility::Immutable)));
         Self {
@@ -106,21 +106,21 @@ impl ScalarUDFImpl for Joined {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let all_scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let options = &args.config_options;
-        let most = Allowance::limits(options).result;
+        let max = Allowance::limits(options).result;
         if !all_scalar {
             // A scalar becomes a column before it is joined.
             let of = |arg: &ColumnarValue| match arg {
                 ColumnarValue::Scalar(scalar) => scalar.size().saturating_mul(args.number_rows),
                 ColumnarValue::Array(_) => 0,
             };
-            check_call("||", args.args.iter().map(of).fold(0, usize::saturating_add), most)?;
+            check_call("||", args.args.iter().map(of).fold(0, usize::saturating_add), max)?;
         }
         let columns = ColumnarValue::values_to_arrays(&args.args)?;
         let bytes: usize = columns
             .iter()
             .map(|column| column.as_string::<i32>().values().len())
             .sum();
-        check_call("||", bytes, most)?;
+        check_call("||", bytes, max)?;
         let columns: Vec<&StringArray> = columns.iter().map(AsArray::as_string::<i32>).collect();
         let joined = match columns.as_slice() {
             [left, right] => concat_elements_utf8(left, right)?,

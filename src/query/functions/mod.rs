@@ -6,7 +6,7 @@
 
 mod arguments;
 mod arithmetic;
-mod bounded;
+mod call_limits;
 mod checked_sum;
 mod computed;
 mod diff;
@@ -32,10 +32,10 @@ use crate::query::decoded::context::Context;
 use crate::query::functions::function_matches::FunctionMatches;
 use crate::query::functions::stack_contains::StackContains;
 use crate::query::functions::stack_function::StackFunction;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 
 pub(crate) use arithmetic::ArithmeticPlanner;
-pub(crate) use bounded::{bound, bounded, grown};
+pub(crate) use call_limits::{extra_bytes, with_limit, with_limits};
 pub(crate) use joined::OperatorPlanner;
 
 /// Returns the scalar functions of this module.
@@ -64,7 +64,7 @@ pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
 
 /// Returns the table functions over the data of one query.
 pub(crate) fn tables(context: &Arc<Context>) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
-    let called: [Called; 6] = [
+    let called: [TableFunction; 6] = [
         diff::function(context.clone()),
         flamegraph::function(context.clone()),
         pprof::function(context.clone()),

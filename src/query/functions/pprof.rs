@@ -16,7 +16,7 @@ use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::computed::Computed;
 use crate::query::pprof::export;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use alluvium_base::BoxFuture;
 use alluvium_profile::pprof::encode;
 
@@ -26,9 +26,9 @@ const USAGE: Usage = Usage {
 };
 
 /// Returns the table function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     let schema = Arc::new(Schema::new(vec![Field::new("pprof", DataType::Binary, false)]));
-    Called {
+    TableFunction {
         name: "pprof",
         make: Box::new(move |args, session| {
             let args = Arguments::read(USAGE, args, session, context.purpose)?;

@@ -20,7 +20,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatil
 use crate::query::common::checked;
 use crate::query::common::error::QueryError;
 use crate::query::decoded::stack_table::StackTable;
-use crate::query::pprof::export::{About, profile_of};
+use crate::query::pprof::export::{ProfileMetadata, profile_of};
 use crate::query::scan::frame_columns;
 use crate::store::common::schema;
 use crate::store::common::schema::column::{FRAMES, STACK, VALUE};
@@ -112,7 +112,7 @@ impl Sum {
     }
 
     /// Stores the frames of stacks that are new.
-    fn keep(&mut self, stacks: &ArrayRef, frames: &ArrayRef) -> Result<(), QueryError> {
+    fn store_frames(&mut self, stacks: &ArrayRef, frames: &ArrayRef) -> Result<(), QueryError> {
         let ids = stacks.as_primitive::<Int64Type>();
         let mut seen = std::collections::HashSet::new();
         let mask: BooleanArray = ids
@@ -156,7 +156,7 @@ impl Accumulator for Sum {
                 last = Some(kind);
             }
         }
-        self.keep(stacks, frames)?;
+        self.store_frames(stacks, frames)?;
         let values = sums.as_primitive::<Int64Type>().iter();
         self.add(
             stacks.as_primitive::<Int64Type>().values(),
@@ -171,7 +171,7 @@ impl Accumulator for Sum {
         let mut sums: Vec<(StackId, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
         // The sums are sorted so that the same rows result in the same bytes.
         sums.sort_unstable();
-        let about = About {
+        let about = ProfileMetadata {
             kind,
             period: 0,
             time_nanos: 0,
@@ -198,8 +198,8 @@ impl Accumulator for Sum {
         let sums = RecordBatch::try_new(schema, columns)?;
         Ok(vec![
             ScalarValue::Utf8(self.kind.as_ref().map(ToString::to_string)),
-            ScalarValue::Binary(Some(written(&[sums])?)),
-            ScalarValue::Binary(Some(written(&self.kept)?)),
+            ScalarValue::Binary(Some(encode_batches(&[sums])?)),
+            ScalarValue::Binary(Some(encode_batches(&self.kept)?)),
         ])
     }
 
@@ -217,7 +217,7 @@ impl Accumulator for Sum {
             self.set_kind(kinds.value(row))?;
             for batch in read(frames.value(row))? {
                 if let (Some(stacks), Some(frames)) = (batch.column_by_name(STACK), batch.column_by_name(FRAMES)) {
-                    self.keep(stacks, frames)?;
+                    self.store_frames(stacks, frames)?;
                 }
             }
             for batch in read(sums.value(row))? {
@@ -230,7 +230,7 @@ impl Accumulator for Sum {
 }
 
 /// Encodes batches of one schema as bytes; empty for no batches.
-fn written(batches: &[RecordBatch]) -> Result<Vec<u8>> {
+fn encode_batches(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     let Some(first) = batches.first() else {
         return Ok(Vec::new());
     };

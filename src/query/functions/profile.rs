@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use crate::query::tables::flat::Flat;
 
 const USAGE: Usage = Usage {
@@ -13,8 +13,8 @@ const USAGE: Usage = Usage {
 };
 
 /// Returns the table function over the data of a query, under one of its two names.
-pub(crate) fn function(name: &'static str, context: Arc<Context>) -> Called {
-    Called {
+pub(crate) fn function(name: &'static str, context: Arc<Context>) -> TableFunction {
+    TableFunction {
         name,
         make: Box::new(move |args, session| {
             let args = Arguments::read(USAGE, args, session, context.purpose)?;

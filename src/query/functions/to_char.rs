@@ -22,7 +22,7 @@ use crate::query::common::error::QueryError;
 pub(crate) struct ToChar(Arc<ScalarUDF>);
 
 impl ToChar {
-    /// Translates patterns for the function `inner`.
+    /// Creates a wrapper that translates the patterns of PostgreSQL for the function `inner`.
     pub(crate) fn new(inner: Arc<ScalarUDF>) -> Self {
         Self(inner)
     }
@@ -114,7 +114,7 @@ const PATTERNS: [(&str, &str); 23] = [
 ];
 
 /// Patterns of PostgreSQL that have no counterpart in strftime.
-const WITHOUT: [&str; 26] = [
+const UNSUPPORTED_PATTERNS: [&str; 26] = [
     "SSSSS", "SSSS", "Y,YYY", "MONTH", "month", "A.M.", "P.M.", "a.m.", "p.m.", "TZH", "TZM", "IDDD", "IYY", "YYY",
     "MON", "mon", "DAY", "day", "B.C.", "TH", "th", "RM", "CC", "WW", "TZ", "OF",
 ];
@@ -142,7 +142,7 @@ fn to_strftime(pattern: &str) -> Result<Cow<'_, str>, QueryError> {
             .iter()
             .find_map(|(name, to)| Some((*to, rest.strip_prefix(name)?)));
         // If a pattern with a counterpart and a pattern without a counterpart both match, the longer pattern is used.
-        let without = WITHOUT.iter().find(|name| rest.starts_with(**name));
+        let without = UNSUPPORTED_PATTERNS.iter().find(|name| rest.starts_with(**name));
         let is_longer = |name: &&&str| known.is_none_or(|(_, after)| rest.len() - after.len() < name.len());
         if let Some(name) = without.filter(is_longer) {
             return Err(QueryError::invalid(format!(

@@ -14,10 +14,10 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::StackQuery;
 use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
-use crate::query::functions::bounded::check_call;
+use crate::query::functions::call_limits::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use crate::query::stacks::flame;
 use alluvium_base::BoxFuture;
 use alluvium_profile::top::TopTable;
@@ -28,14 +28,14 @@ const USAGE: Usage = Usage {
 };
 
 /// Returns the table function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     let schema = Arc::new(Schema::new(vec![
         Field::new("function", DataType::Utf8, false),
         Field::new("self", DataType::Int64, false),
         Field::new("total", DataType::Int64, false),
         Field::new("file", DataType::Utf8, false),
     ]));
-    Called {
+    TableFunction {
         name: "top",
         make: Box::new(move |args, session| {
             let args = Arguments::read(USAGE, args, session, context.purpose)?;
@@ -48,13 +48,13 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let merged = flame::merge(context.clone(), query.clone());
-                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
+                    let (fields, max) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let held = flame::tree(merged.await?).await?;
                         let mut rows = TopTable::from_tree(&held.tree).rows;
                         rows.truncate(count);
                         let texts = rows.iter().map(|row| row.name.len() + row.file.len());
-                        check_call("top", texts.sum(), most)?;
+                        check_call("top", texts.sum(), max)?;
                         let columns: Vec<ArrayRef> = vec![
                             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.name))),
                             Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.flat))),

@@ -26,16 +26,16 @@ use alluvium_profile::SeriesId;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Impact {
     /// The data in Parquet files according to their statistics. All rows of each file are counted.
-    pub(crate) files: Reading,
+    pub(crate) files: ReadEstimate,
     /// The data in memory. These numbers are exact.
-    pub(crate) heads: Reading,
+    pub(crate) heads: ReadEstimate,
     /// Number of series that match the query on the days of its range.
     pub(crate) series: u64,
 }
 
 /// The data that a query would read in files or in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ReadEstimate {
     /// Number of files of all tables, or of heads.
     pub(crate) blocks: u64,
     /// Number of series that may have rows in these files or heads.
@@ -52,14 +52,15 @@ pub(crate) struct Reading {
     pub(crate) symbol_bytes: u64,
 }
 
-impl Reading {
+impl ReadEstimate {
     /// Returns the size of all files in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.index_bytes + self.sample_bytes + self.symbol_bytes
     }
 }
 
-/// Returns the times of the first and the last profile of the tenants in microseconds; `None` if there are no profiles.
+/// Returns the times of the first and the last profile of the tenants in microseconds since 1970; `None` if there are
+/// no profiles.
 pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<Option<Bounds<i64>>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
@@ -70,7 +71,7 @@ pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<
         let files = read::live_files(snapshot, Table::Profiles, &filter);
         let mut bounds = None;
         let known = files.iter().filter_map(|file| file.time);
-        known.for_each(|times| extend(&mut bounds, [times.least, times.most]));
+        known.for_each(|times| extend(&mut bounds, [times.min, times.max]));
         let unknown: Vec<&FileEntry> = files.into_iter().filter(|file| file.time.is_none()).collect();
         let mut streams = read::open_files(runtime, snapshot, Table::Profiles, &unknown, &filter, &[TIME])?;
         if !snapshot.heads.is_empty() {
@@ -92,7 +93,7 @@ pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<
         )
         .await?;
         for times in read.into_iter().flatten() {
-            extend(&mut bounds, [times.least, times.most]);
+            extend(&mut bounds, [times.min, times.max]);
         }
         Ok(bounds)
     })

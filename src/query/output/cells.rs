@@ -58,11 +58,11 @@ pub(crate) struct ColumnKind {
 pub(crate) enum Cell<'a> {
     Null,
     Bool(bool),
-    /// For [`Simple::Int2`], [`Simple::Int4`] and [`Simple::Int8`].
+    /// A value of the type [`Simple::Int2`], [`Simple::Int4`] or [`Simple::Int8`].
     Int(i64),
-    /// For [`Simple::Float4`] and [`Simple::Float8`].
+    /// A value of the type [`Simple::Float4`] or [`Simple::Float8`].
     Float(f64),
-    /// For [`Simple::Text`], [`Simple::Json`] and [`Simple::Numeric`].
+    /// A value of the type [`Simple::Text`], [`Simple::Json`] or [`Simple::Numeric`].
     Text(Cow<'a, str>),
     Bytes(&'a [u8]),
     /// A day, as the number of days since 1970.
@@ -76,7 +76,7 @@ pub(crate) enum Cell<'a> {
         days: i32,
         micros: i64,
     },
-    /// For kinds that are lists.
+    /// A value of a kind that is a list.
     List(Vec<Cell<'a>>),
 }
 
@@ -178,7 +178,7 @@ fn uniform(column: &ArrayRef, kind: Kind) -> Result<ArrayRef, QueryError> {
         };
         return Ok(list);
     }
-    let wanted = match kind.simple {
+    let data_type = match kind.simple {
         Simple::Int2 | Simple::Int4 | Simple::Int8 => DataType::Int64,
         Simple::Float4 | Simple::Float8 => DataType::Float64,
         Simple::Text | Simple::Numeric => DataType::Utf8,
@@ -192,15 +192,15 @@ fn uniform(column: &ArrayRef, kind: Kind) -> Result<ArrayRef, QueryError> {
         },
         Simple::Bool | Simple::Json => return Ok(column),
     };
-    if *column.data_type() == wanted {
+    if *column.data_type() == data_type {
         return Ok(column);
     }
     // A time zone affects only the display, not the instant.
-    if let (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(..)) = (column.data_type(), &wanted) {
+    if let (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(..)) = (column.data_type(), &data_type) {
         let in_utc = cast(&column, &DataType::Timestamp(*unit, Some("+00:00".into())))?;
-        return Ok(cast(&in_utc, &wanted)?);
+        return Ok(cast(&in_utc, &data_type)?);
     }
-    Ok(cast(&column, &wanted)?)
+    Ok(cast(&column, &data_type)?)
 }
 
 fn cell(kind: Kind, array: &ArrayRef, row: usize) -> Result<Cell<'_>, QueryError> {

@@ -23,9 +23,9 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
-use crate::query::common::answer;
-use crate::query::common::answer::SqlResult;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result;
+use crate::query::common::sql_result::SqlResult;
 use crate::query::common::stream::BatchStream;
 use crate::query::output::names;
 use crate::query::output::text_values::Column;
@@ -76,7 +76,7 @@ impl FromStr for Format {
 pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
     let deadline = result.deadline;
     let pieces = chunks(result, format).map_ok(|chunk| stream::iter(pieces(chunk).map(Ok)));
-    answer::until(deadline, pieces.try_flatten().boxed())
+    sql_result::run_until(deadline, pieces.try_flatten().boxed())
 }
 
 /// Splits a chunk into pieces that share no memory, so that a piece that waits for a slow reader holds only its own
@@ -94,7 +94,7 @@ fn chunks(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes,
             rows,
             encoder,
             parts: VecDeque::new(),
-            left: limit,
+            text_left: limit,
             limit,
         },
     };
@@ -115,7 +115,7 @@ struct Chunks {
     encoder: Encoder,
     parts: VecDeque<RecordBatch>,
     /// Number of bytes of text left until the limit.
-    left: usize,
+    text_left: usize,
     limit: usize,
 }
 
@@ -136,10 +136,10 @@ impl Chunks {
         }
         let chunk = self.encoder.take();
         if self.encoder.is_text() {
-            self.left = self
-                .left
+            self.text_left = self
+                .text_left
                 .checked_sub(chunk.len())
-                .ok_or_else(|| answer::too_large(self.limit))?;
+                .ok_or_else(|| sql_result::too_large(self.limit))?;
         }
         Ok(Some((chunk, Some(self))))
     }
@@ -147,7 +147,7 @@ impl Chunks {
 
 /// Splits a batch into parts that are small enough for one chunk each.
 fn split(batch: &RecordBatch) -> VecDeque<RecordBatch> {
-    let (rows, bytes) = (batch.num_rows(), answer::bytes_of(batch));
+    let (rows, bytes) = (batch.num_rows(), sql_result::bytes_of(batch));
     let parts = bytes.div_ceil(CHUNK_BYTES).clamp(1, rows.max(1));
     let each = rows.div_ceil(parts).max(1);
     let starts = (0..rows.max(1)).step_by(each);
@@ -186,8 +186,8 @@ enum Encoder {
         schema: SchemaRef,
     },
     Parquet {
-        writer: Option<Box<ArrowWriter<Written>>>,
-        written: Written,
+        writer: Option<Box<ArrowWriter<SharedOutput>>>,
+        written: SharedOutput,
         schema: SchemaRef,
     },
     Pprof {
@@ -197,9 +197,9 @@ enum Encoder {
 
 /// The output of a writer. The output is shared, so that the encoder can remove the bytes while the writer is in use.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct SharedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Written {
+impl Write for SharedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -215,7 +215,7 @@ impl Encoder {
         Ok(match format {
             Format::Json => Encoder::Json {
                 out: vec![b'['],
-                names: names::distinct(&schema)
+                names: names::unique_names(&schema)
                     .fields()
                     .iter()
                     .map(|field| serde_json::Value::from(field.name().as_str()).to_string())
@@ -229,15 +229,15 @@ impl Encoder {
                 }
             }
             Format::Arrow => {
-                let schema = names::distinct(&schema);
+                let schema = names::unique_names(&schema);
                 Encoder::Arrow {
                     writer: Box::new(StreamWriter::try_new(Vec::new(), &schema)?),
                     schema,
                 }
             }
             Format::Parquet => {
-                let schema = names::distinct(&schema);
-                let written = Written::default();
+                let schema = names::unique_names(&schema);
+                let written = SharedOutput::default();
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
                     .build();

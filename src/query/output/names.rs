@@ -1,5 +1,5 @@
-//! Handles duplicate column names in a result. SQL allows them, but DataFusion's planner does not: `SELECT 1, 1`, or
-//! `SELECT total, total::double`.
+//! Handles duplicate column names in a result, as in `SELECT 1, 1` or `SELECT total, total::double`. SQL allows
+//! duplicate names, but DataFusion's planner does not.
 //!
 //! In: a statement that the planner refused because of duplicate names. Out: the same statement with unique names for
 //! all columns that may collide, and the original names, which the result shows.
@@ -20,7 +20,7 @@ use crate::query::tables::hint;
 use alluvium_base::BoxFuture;
 
 /// Prefix of a unique name that replaces the name of a column. Users do not write names with this prefix.
-const STAND_IN: &str = "alluvium.column.";
+const REPLACEMENT_PREFIX: &str = "alluvium.column.";
 
 /// The original names of the columns. The index of a name is the number in the unique name that replaces it.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Names {
         let fields = schema.fields().iter().map(|field| {
             let number = field
                 .name()
-                .strip_prefix(STAND_IN)
+                .strip_prefix(REPLACEMENT_PREFIX)
                 .and_then(|number| number.parse().ok());
             match number.and_then(|number: usize| self.0.get(number)) {
                 Some(name) => Arc::new(Field::clone(field).with_name(name)),
@@ -97,7 +97,7 @@ impl VisitorMut for Renaming<'_> {
                     if let Some((text, name, is_plain)) = column(expr) {
                         (text, name, has_all || !is_plain)
                     } else {
-                        let (text, inner) = (expr.to_string(), uncast(expr).to_string());
+                        let (text, inner) = (expr.to_string(), without_casts(expr).to_string());
                         let is_cast = text != inner;
                         (text, inner, is_cast)
                     }
@@ -108,7 +108,7 @@ impl VisitorMut for Renaming<'_> {
             if seen.insert(text) && !collides {
                 continue;
             }
-            let stand_in = Ident::with_quote('"', format!("{STAND_IN}{}", self.0.0.len()));
+            let stand_in = Ident::with_quote('"', format!("{REPLACEMENT_PREFIX}{}", self.0.0.len()));
             self.0.0.push(name);
             let expr = match item {
                 SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr.clone(),
@@ -133,9 +133,9 @@ fn column(expr: &Expr) -> Option<(String, String, bool)> {
 }
 
 /// Returns the expression without its casts. DataFusion derives the column name from this expression.
-fn uncast(expr: &Expr) -> &Expr {
+fn without_casts(expr: &Expr) -> &Expr {
     match expr {
-        Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => without_casts(expr),
         _ => expr,
     }
 }
@@ -150,7 +150,7 @@ fn folded(name: &Ident) -> String {
 
 /// Returns the schema with unique names: of two columns `a`, the second is called `a_2`. Formats that encode a row as a
 /// map need unique names.
-pub(crate) fn distinct(schema: &SchemaRef) -> SchemaRef {
+pub(crate) fn unique_names(schema: &SchemaRef) -> SchemaRef {
     let all = schema.fields().iter().map(|field| field.name().clone());
     let mut taken: HashSet<String> = all.collect();
     if taken.len() == schema.fields().len() {
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_name_that_is_taken_gets_a_number_that_is_free() {
-        assert_eq!(names(&distinct(&schema(&["a", "b"]))), ["a", "b"]);
-        let distinct = distinct(&schema(&["a", "a", "a_2", "a", "b"]));
+        assert_eq!(names(&unique_names(&schema(&["a", "b"]))), ["a", "b"]);
+        let distinct = unique_names(&schema(&["a", "a", "a_2", "a", "b"]));
         assert_eq!(names(&distinct), ["a", "a_3", "a_2", "a_4", "b"]);
     }
 }

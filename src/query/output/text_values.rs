@@ -96,8 +96,8 @@ impl<'a> Column<'a> {
         }
         match self {
             Column::Null => {}
-            Column::Int(array) => whole(array.value(row), array.value(row).unsigned_abs(), out),
-            Column::UInt(array) => whole(array.value(row), array.value(row), out),
+            Column::Int(array) => write_integer(array.value(row), array.value(row).unsigned_abs(), out),
+            Column::UInt(array) => write_integer(array.value(row), array.value(row), out),
             Column::Float(array) => put(out, format_args!("{}", array.value(row))),
             Column::Float32(array) => put(out, format_args!("{}", array.value(row))),
             Column::Bool(array) => put(out, format_args!("{}", array.value(row))),
@@ -177,7 +177,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-fn whole(value: impl std::fmt::Display, magnitude: u64, out: &mut Vec<u8>) {
+fn write_integer(value: impl std::fmt::Display, magnitude: u64, out: &mut Vec<u8>) {
     if magnitude <= MAX_EXACT {
         put(out, format_args!("{value}"));
     } else {

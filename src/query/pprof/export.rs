@@ -16,7 +16,7 @@ use crate::query::decoded::stack_table::{Frame, StackTable};
 use crate::query::pprof::file_mappings::FileMappings;
 use crate::query::pprof::nodes;
 use crate::query::stacks::flame;
-use crate::query::stacks::flame::Merged;
+use crate::query::stacks::flame::MergedStacks;
 use alluvium_base::BoxFuture;
 use alluvium_profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
 use alluvium_profile::{ProfileType, StackId};
@@ -32,7 +32,7 @@ pub(crate) fn merge_profile<T: Send + 'static>(
         let merged = flame::merge(context, query.clone()).await?;
         blocking::run(move |cancellation| {
             cancellation.check()?;
-            Ok(written(&merged, &query, period, write))
+            Ok(write_merged(&merged, &query, period, write))
         })
         .await
     })
@@ -50,11 +50,11 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
     })
 }
 
-fn written<T>(merged: &Merged, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
+fn write_merged<T>(merged: &MergedStacks, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
     let table = merged.stacks.table.read();
     let start = query.range.start_ms.saturating_mul(1_000_000);
     let length = query.range.end_ms.saturating_sub(query.range.start_ms);
-    let about = About {
+    let about = ProfileMetadata {
         kind: &query.profile_type,
         period,
         time_nanos: start,
@@ -66,12 +66,12 @@ fn written<T>(merged: &Merged, query: &StackQuery, period: i64, write: fn(&Profi
 }
 
 /// Metadata of a profile besides its samples.
-pub(crate) struct About<'a> {
+pub(crate) struct ProfileMetadata<'a> {
     pub(crate) kind: &'a ProfileType,
     pub(crate) period: i64,
     pub(crate) time_nanos: i64,
     pub(crate) duration_nanos: i64,
-    /// How stacks are reduced for Go's compiler; `None` to leave them unchanged.
+    /// How stacks are reduced for Go's compiler. `None` leaves the stacks unchanged.
     pub(crate) pgo: Option<GoPgo>,
     /// Approximate number of nodes of the tree; 0 for all.
     pub(crate) max_nodes: usize,
@@ -81,7 +81,7 @@ pub(crate) struct About<'a> {
 pub(crate) fn profile_of<'a>(
     table: &'a StackTable,
     sums: impl Iterator<Item = (StackId, i64)>,
-    about: &About<'a>,
+    about: &ProfileMetadata<'a>,
 ) -> Profile<'a> {
     let kind = about.kind;
     let mut export = Export {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use alluvium_profile::pprof::{Builder, Mapping, Profile};
 
 /// First address of a mapping, and the gap between mappings.
-const GAP: u64 = 1 << 20;
+const MAPPING_GAP: u64 = 1 << 20;
 const PAGE: u64 = 4 << 10;
 /// Readers of a profile treat this address and all higher addresses as kernel addresses.
 const END: u64 = 1 << 62;
@@ -41,7 +41,7 @@ impl FileMappings {
                 *last = location.address.max(*last);
             }
         }
-        let mut start = GAP;
+        let mut start = MAPPING_GAP;
         let mut shifts = BTreeMap::new();
         for (index, last) in self.0 {
             let mapping = &mut profile.mappings[index as usize];
@@ -51,7 +51,7 @@ impl FileMappings {
             if let Some(limit) = limit.filter(|limit| *limit < END) {
                 (mapping.start, mapping.limit) = (start, limit);
                 shifts.insert(index, start.wrapping_sub(mapping.offset));
-                start = limit.next_multiple_of(GAP) + GAP;
+                start = limit.next_multiple_of(MAPPING_GAP) + MAPPING_GAP;
             } else {
                 mapping.offset = 0;
             }

@@ -33,14 +33,14 @@ pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize) {
     }
     let mut sorted = totals[1..].to_vec();
     sorted.sort_unstable_by(|left, right| right.cmp(left));
-    let least = sorted[max_nodes - 1];
+    let min = sorted[max_nodes - 1];
     let other = other(profile);
     let mut merged: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
     for (stack, value) in samples(profile) {
         let (mut node, mut kept) = (0, Vec::with_capacity(stack.len()));
         for location in stack.iter().rev() {
             node = nodes[&(node, *location)];
-            if totals[node as usize] < least {
+            if totals[node as usize] < min {
                 kept.push(other);
                 break;
             }

@@ -26,7 +26,7 @@ const CHARGED_BYTES: usize = 256;
 /// Limits of the result of one call of a function, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallLimits {
-    /// Maximum size of a result: one batch of rows.
+    /// Maximum size of a result for one batch of rows.
     pub(crate) result: usize,
     /// Maximum size of a single text made by `repeat`, `lpad` and `rpad`.
     pub(crate) value: usize,
@@ -36,7 +36,7 @@ pub(crate) struct CallLimits {
 
 impl CallLimits {
     /// The limits of a query with plenty of memory.
-    pub(crate) const MOST: Self = Self {
+    pub(crate) const MAX: Self = Self {
         result: 128 << 20,
         value: 64 << 10,
         unrolled: 128 << 20,
@@ -44,9 +44,9 @@ impl CallLimits {
 
     fn within(memory: usize) -> Self {
         Self {
-            result: Self::MOST.result.min(memory / 4),
-            value: Self::MOST.value.min(memory / 64),
-            unrolled: Self::MOST.unrolled.min(memory / 4),
+            result: Self::MAX.result.min(memory / 4),
+            value: Self::MAX.value.min(memory / 64),
+            unrolled: Self::MAX.unrolled.min(memory / 4),
         }
     }
 }
@@ -54,7 +54,7 @@ impl CallLimits {
 /// Returns the maximum size in bytes of the texts in the result of a table function, for a query with the memory of
 /// `runtime`.
 pub(crate) fn table_bytes(runtime: &Runtime) -> usize {
-    CallLimits::MOST.result.min(memory_of(runtime) / 2)
+    CallLimits::MAX.result.min(memory_of(runtime) / 2)
 }
 
 fn memory_of(runtime: &Runtime) -> usize {
@@ -97,7 +97,7 @@ impl Allowance {
     }
 
     /// Makes this allowance available to the functions of a session.
-    pub(crate) fn put_into(&self, state: &mut SessionState) {
+    pub(crate) fn attach_to(&self, state: &mut SessionState) {
         state.config_mut().options_mut().extensions.insert(self.clone());
     }
 
@@ -130,7 +130,7 @@ impl Allowance {
     /// Returns the limits of a call in a session with these options.
     pub(crate) fn limits(options: &ConfigOptions) -> CallLimits {
         match options.extensions.get::<Self>() {
-            None => CallLimits::MOST,
+            None => CallLimits::MAX,
             Some(Self(shared)) => CallLimits {
                 result: shared.result.load(Ordering::Relaxed),
                 ..CallLimits::within(shared.memory)

@@ -12,12 +12,12 @@ use quick_cache::unsync::Cache as Entries;
 use quick_cache::{Equivalent, Weighter};
 
 /// Interval of the calls of [`Cache::forget_unused`].
-pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
+pub(crate) const FORGET_INTERVAL: Duration = Duration::from_mins(1);
 /// Number of calls of [`Cache::forget_unused`] after which an unused entry is dropped.
-const LOOKS: u32 = 5;
+const UNUSED_ROUNDS: u32 = 5;
 const ENTRY_BYTES: usize = 128;
 /// Estimated average size of an entry in bytes. It determines how many evicted keys the cache remembers.
-const USUAL_BYTES: usize = 16 << 10;
+const AVERAGE_ENTRY_BYTES: usize = 16 << 10;
 
 /// A value that can estimate its memory.
 pub(crate) trait Bytes {
@@ -36,22 +36,22 @@ pub(crate) struct Cache<K, V> {
 }
 
 struct State<K, V> {
-    entries: Entries<K, Entry<V>, Held>,
+    entries: Entries<K, Entry<V>, EntryWeighter>,
     /// Number of calls of [`Cache::forget_unused`] so far.
-    looks: u32,
+    rounds: u32,
 }
 
 struct Entry<V> {
     value: V,
     bytes: usize,
-    /// Value of `looks` at the last use.
-    used: u32,
+    /// Value of `rounds` at the last use.
+    last_round: u32,
 }
 
 /// Weight of an entry: its size in bytes.
-struct Held;
+struct EntryWeighter;
 
-impl<K, V> Weighter<K, Entry<V>> for Held {
+impl<K, V> Weighter<K, Entry<V>> for EntryWeighter {
     fn weight(&self, _key: &K, entry: &Entry<V>) -> u64 {
         (ENTRY_BYTES + entry.bytes) as u64
     }
@@ -63,8 +63,8 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         Self {
             limit,
             state: Mutex::new(State {
-                entries: Entries::with_weighter((limit / USUAL_BYTES).max(1), limit as u64, Held),
-                looks: 0,
+                entries: Entries::with_weighter((limit / AVERAGE_ENTRY_BYTES).max(1), limit as u64, EntryWeighter),
+                rounds: 0,
             }),
         }
     }
@@ -88,18 +88,25 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let mut state = self.state.lock();
-        let looks = state.looks;
+        let looks = state.rounds;
         let mut entry = state.entries.get_mut(key)?;
-        entry.used = looks;
+        entry.last_round = looks;
         Some(read(&entry.value))
     }
 
     /// Inserts or replaces a value. A value larger than the limit is dropped.
     pub(crate) fn put(&self, key: K, value: V) {
         let mut state = self.state.lock();
-        let used = state.looks;
+        let used = state.rounds;
         let bytes = value.bytes();
-        state.entries.insert(key, Entry { value, bytes, used });
+        state.entries.insert(
+            key,
+            Entry {
+                value,
+                bytes,
+                last_round: used,
+            },
+        );
     }
 
     /// Changes the value of a key, starting from the default if the key is not cached.
@@ -108,11 +115,11 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         V: Default,
     {
         let mut state = self.state.lock();
-        let used = state.looks;
+        let used = state.rounds;
         if let Some(mut entry) = state.entries.get_mut(key) {
             let held = &mut *entry;
             let result = change(&mut held.value);
-            (held.bytes, held.used) = (held.value.bytes(), used);
+            (held.bytes, held.last_round) = (held.value.bytes(), used);
             drop(entry);
             // Only an insertion evicts entries, so an entry that has grown too large is inserted again.
             if state.entries.weight() > self.limit as u64
@@ -125,7 +132,14 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         let mut value = V::default();
         let result = change(&mut value);
         let bytes = value.bytes();
-        state.entries.insert(key.clone(), Entry { value, bytes, used });
+        state.entries.insert(
+            key.clone(),
+            Entry {
+                value,
+                bytes,
+                last_round: used,
+            },
+        );
         result
     }
 
@@ -148,12 +162,15 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             .for_each(|(_, entry)| each(&entry.value));
     }
 
-    /// Drops entries that were not used during the last [`LOOKS`] calls of this function, that is, for some minutes.
+    /// Drops entries that were not used during the last [`UNUSED_ROUNDS`] calls of this function, that is, for some
+    /// minutes.
     pub(crate) fn forget_unused(&self) {
         let mut state = self.state.lock();
-        state.looks += 1;
-        let looks = state.looks;
-        state.entries.retain(|_, entry| looks - entry.used <= LOOKS);
+        state.rounds += 1;
+        let looks = state.rounds;
+        state
+            .entries
+            .retain(|_, entry| looks - entry.last_round <= UNUSED_ROUNDS);
     }
 
     /// Returns the size of all entries in bytes, including their overhead.

@@ -14,7 +14,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 /// Returns the environment of one query: `all` with a memory pool that limits this query to `bytes`.
 pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeEnv> {
     let mut own = all.as_ref().clone();
-    own.memory_pool = Arc::new(OneQuery {
+    own.memory_pool = Arc::new(QueryMemoryPool {
         all: all.memory_pool.clone(),
         used: AtomicUsize::new(0),
         bytes,
@@ -23,19 +23,19 @@ pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeE
 }
 
 #[derive(Debug)]
-struct OneQuery {
+struct QueryMemoryPool {
     all: Arc<dyn MemoryPool>,
     used: AtomicUsize,
     bytes: usize,
 }
 
-impl fmt::Display for OneQuery {
+impl fmt::Display for QueryMemoryPool {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "one query(used: {}, limit: {})", self.reserved(), self.bytes)
     }
 }
 
-impl MemoryPool for OneQuery {
+impl MemoryPool for QueryMemoryPool {
     fn name(&self) -> &str {
         "one query"
     }
@@ -64,7 +64,7 @@ impl MemoryPool for OneQuery {
             self.used.fetch_sub(additional, Ordering::Relaxed);
             return Err(resources_datafusion_err!(
                 "{}",
-                too_much("the query", "max_query_memory", self.bytes)
+                limit_message("the query", "max_query_memory", self.bytes)
             ));
         }
         if self.all.try_grow(reservation, additional).is_err() {
@@ -75,7 +75,7 @@ impl MemoryPool for OneQuery {
             };
             return Err(resources_datafusion_err!(
                 "{}",
-                too_much("all running queries together", "max_memory", limit)
+                limit_message("all running queries together", "max_memory", limit)
             ));
         }
         Ok(())
@@ -90,7 +90,7 @@ impl MemoryPool for OneQuery {
     }
 }
 
-fn too_much(who: &str, limit: &str, bytes: usize) -> String {
+fn limit_message(who: &str, limit: &str, bytes: usize) -> String {
     let (amount, unit) = match bytes >> 20 {
         0 => (bytes, "bytes"),
         mebibytes => (mebibytes, "MiB"),

@@ -54,7 +54,7 @@ impl Runtime {
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(GreedyMemoryPool::new(limits.memory_bytes)))
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
-            .with_object_store_registry(Arc::new(OnlyStore(store.clone())))
+            .with_object_store_registry(Arc::new(StoreOnlyRegistry(store.clone())))
             .with_metadata_cache_limit(limits.footer_cache_bytes)
             .build_arc()?;
         let parallelism = match limits.parallelism {
@@ -140,9 +140,9 @@ impl Runtime {
 
 /// A registry that has only the store of this program, so that no plan can reach a file or address that a user chooses.
 #[derive(Debug)]
-struct OnlyStore(Arc<dyn ObjectStore>);
+struct StoreOnlyRegistry(Arc<dyn ObjectStore>);
 
-impl ObjectStoreRegistry for OnlyStore {
+impl ObjectStoreRegistry for StoreOnlyRegistry {
     fn register_store(&self, _url: &Url, _store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
         None
     }

@@ -24,11 +24,12 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use crate::query::common::error::QueryError;
 use crate::store::tables::checksums;
-use crate::store::tables::checksums::{Altered, Sums};
+use crate::store::tables::checksums::{AlteredBytes, BlockChecksums};
 use crate::store::tables::snapshot::Tail;
 use alluvium_base::BoxFuture;
 
-/// The data that is needed to verify the bytes of a file. Each file of a plan has its seal as an extension.
+/// The data that is needed to verify the bytes of a file. The seal is an extension of each file of a plan that has
+/// checksums of its blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct Seal {
     pub(crate) tail: Tail,
@@ -83,11 +84,11 @@ struct VerifiedReader {
     seal: Seal,
     cache: Arc<FileMetadataCache>,
     /// The checksums of the file's blocks. The first read loads them from the metadata of the file.
-    sums: Option<Arc<Sums>>,
+    sums: Option<Arc<BlockChecksums>>,
 }
 
 impl VerifiedReader {
-    fn altered(&self, error: &Altered) -> ParquetError {
+    fn altered(&self, error: &AlteredBytes) -> ParquetError {
         let name = self.seal.name.display();
         let text = format!("the file {name} is damaged: {error}; `alluvium store check` lists damaged files");
         ParquetError::External(Box::new(QueryError::internal(text)))
@@ -119,12 +120,12 @@ impl VerifiedReader {
         Ok(metadata)
     }
 
-    async fn sums(&mut self) -> Result<Arc<Sums>> {
+    async fn sums(&mut self) -> Result<Arc<BlockChecksums>> {
         if let Some(sums) = &self.sums {
             return Ok(sums.clone());
         }
         let metadata = self.metadata(PageIndexPolicy::Skip).await?;
-        let sums = Sums::of(&metadata, self.object.size, self.seal.tail);
+        let sums = BlockChecksums::of(&metadata, self.object.size, self.seal.tail);
         let sums = Arc::new(sums.map_err(|error| self.altered(&error))?);
         self.sums = Some(sums.clone());
         Ok(sums)
@@ -132,14 +133,14 @@ impl VerifiedReader {
 
     async fn read(&mut self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
         let sums = self.sums().await?;
-        let covers = sums.covers(&ranges);
+        let covers = sums.verified_ranges(&ranges);
         let pieces = self.plain.get_byte_ranges(covers.clone()).await?;
         for (cover, piece) in covers.iter().zip(&pieces) {
             let is_whole = piece.len() as u64 == cover.end - cover.start;
             let verified = if is_whole {
                 sums.verify(cover.start, piece)
             } else {
-                Err(Altered::at(cover.start))
+                Err(AlteredBytes::at(cover.start))
             };
             verified.map_err(|error| self.altered(&error))?;
         }

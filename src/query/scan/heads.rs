@@ -43,13 +43,13 @@ pub(crate) fn head_stream(
 ) -> Result<BatchStream, QueryError> {
     // Reports wrong arguments here instead of in the stream.
     indices_of(&table.schema(), columns)?;
-    let wanted = Wanted {
+    let selection = HeadSelection {
         table,
-        asked: filter.clone(),
-        checked: filter.clone(),
+        head_filter: filter.clone(),
+        row_filter: filter.clone(),
         columns: columns.iter().map(ToString::to_string).collect(),
     };
-    Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(wanted)))
+    Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(selection)))
 }
 
 /// Like [`head_stream`], for one head.
@@ -68,24 +68,24 @@ pub(crate) fn one_head_stream(
 }
 
 /// Returns the rows of the heads as a plan with the columns of `schema`. The rows are built when the plan runs. Heads
-/// may omit rows that do not pass `asked`. Each row is checked against `checked`.
+/// may omit rows that do not pass `requested`. The plan returns only rows that pass `checked`.
 pub(crate) fn head_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
     table: Table,
-    (asked, checked): (&ScanFilter, &ScanFilter),
+    (requested, checked): (&ScanFilter, &ScanFilter),
     schema: SchemaRef,
 ) -> Arc<dyn ExecutionPlan> {
-    let wanted = Wanted {
+    let selection = HeadSelection {
         table,
-        asked: asked.clone(),
-        checked: checked.clone(),
+        head_filter: requested.clone(),
+        row_filter: checked.clone(),
         columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
     };
     let rows = HeadRows {
         runtime: runtime.clone(),
         heads: snapshot.heads.clone(),
-        wanted: Arc::new(wanted),
+        selection: Arc::new(selection),
         schema: schema.clone(),
     };
     let nothing = Arc::new(PlaceholderRowExec::new(Arc::new(Schema::empty())));
@@ -93,12 +93,12 @@ pub(crate) fn head_plan(
 }
 
 /// The rows and columns to read from a head.
-struct Wanted {
+struct HeadSelection {
     table: Table,
     /// Filter that the head may apply.
-    asked: ScanFilter,
+    head_filter: ScanFilter,
     /// Filter that is checked for each row.
-    checked: ScanFilter,
+    row_filter: ScanFilter,
     columns: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ struct Wanted {
 struct HeadRows {
     runtime: Arc<Runtime>,
     heads: Vec<Arc<dyn HeadScan>>,
-    wanted: Arc<Wanted>,
+    selection: Arc<HeadSelection>,
     schema: SchemaRef,
 }
 
@@ -123,7 +123,7 @@ impl RowMap for HeadRows {
 
     fn apply(&self, _input: BatchStream) -> BatchStream {
         let schema = self.schema.clone();
-        let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.wanted.clone());
+        let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.selection.clone());
         // The batches have the same number of rows as batches of files, because the limits of functions apply to each
         // call.
         let rows =
@@ -132,7 +132,7 @@ impl RowMap for HeadRows {
     }
 }
 
-/// Splits a batch into parts with the number of rows of batches of files.
+/// Splits a batch into parts of at most [`BATCH_ROWS`] rows, the size of batches from files.
 fn split(batch: &RecordBatch) -> Vec<Result<RecordBatch, QueryError>> {
     let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
     let part = |start| batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start));
@@ -161,17 +161,17 @@ pub(crate) fn sums_of(
     filter: &ScanFilter,
 ) -> BoxFuture<'static, Result<Option<StackSums>, QueryError>> {
     let filter = filter.clone();
-    in_turn(runtime, move |cancellation| {
+    run_with_slot(runtime, move |cancellation| {
         cancellation.check()?;
         Ok(head.sum_stacks(&filter))
     })
 }
 
-fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<Wanted>) -> BatchStream {
+fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, selection: Arc<HeadSelection>) -> BatchStream {
     let read = stream::iter(heads).then(move |head| {
-        let (wanted, memory) = (wanted.clone(), runtime.reservation("rows in memory"));
-        in_turn(&runtime, move |cancellation| {
-            let batches = one_head(head.as_ref(), &wanted, &memory, cancellation)?;
+        let (selection, memory) = (selection.clone(), runtime.reservation("rows in memory"));
+        run_with_slot(&runtime, move |cancellation| {
+            let batches = one_head(head.as_ref(), &selection, &memory, cancellation)?;
             Ok((batches, memory))
         })
     });
@@ -189,7 +189,7 @@ fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<W
 }
 
 /// Waits for a slot and runs work on a head on a blocking thread. The work must not wait for other work of queries.
-fn in_turn<T: Send + 'static>(
+fn run_with_slot<T: Send + 'static>(
     runtime: &Arc<Runtime>,
     work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
 ) -> BoxFuture<'static, Result<T, QueryError>> {
@@ -210,25 +210,25 @@ fn in_turn<T: Send + 'static>(
 /// after the query was dropped.
 fn one_head(
     head: &dyn HeadScan,
-    wanted: &Wanted,
+    selection: &HeadSelection,
     memory: &MemoryReservation,
     cancellation: &Cancellation,
 ) -> Result<Vec<RecordBatch>, QueryError> {
     cancellation.check()?;
-    let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
+    let columns: Vec<&str> = selection.columns.iter().map(String::as_str).collect();
     // If a head applies the filter exactly, only the stacks are checked again, and the columns for the other checks are
     // not requested.
     let checked = if head.is_exact() {
         ScanFilter {
-            stacks: wanted.checked.stacks.clone(),
+            stacks: selection.row_filter.stacks.clone(),
             ..ScanFilter::default()
         }
     } else {
-        wanted.checked.clone()
+        selection.row_filter.clone()
     };
-    let asked = ScanFilter {
-        projection: Some(head_columns(&wanted.table.schema(), &checked, &columns)?),
-        ..wanted.asked.clone()
+    let requested = ScanFilter {
+        projection: Some(head_columns(&selection.table.schema(), &checked, &columns)?),
+        ..selection.head_filter.clone()
     };
     let mut batches = Vec::new();
     let mut take = |batch: &RecordBatch| -> Result<(), QueryError> {
@@ -240,16 +240,16 @@ fn one_head(
         }
         Ok(())
     };
-    let mut taken = Ok(());
-    head.scan_with(wanted.table, &asked, &mut |batch| {
-        taken = take(&batch);
-        if taken.is_ok() {
+    let mut result = Ok(());
+    head.scan_with(selection.table, &requested, &mut |batch| {
+        result = take(&batch);
+        if result.is_ok() {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
         }
     });
-    taken.map(|()| batches)
+    result.map(|()| batches)
 }
 
 /// Returns the columns to request from a head: the wanted columns and the columns that the filter checks.
@@ -304,10 +304,10 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
             also(BooleanBuffer::collect_bool(rows, |row| days.contains(&values[row])));
         }
     }
-    if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
+    if let (Some(profile_type), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
         let values = column.as_string::<i32>();
         also(BooleanBuffer::collect_bool(rows, |row| {
-            values.value(row) == wanted.as_str()
+            values.value(row) == profile_type.as_str()
         }));
     }
     if let (Some(set), Some(column)) = (&filter.series, batch.column_by_name(SERIES)) {

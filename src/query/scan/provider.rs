@@ -44,7 +44,8 @@ pub(crate) struct IdSet<T> {
     ids: Arc<HashSet<T>>,
 }
 
-/// Maximum size of a set that becomes a list. DataFusion can compare a list with Parquet statistics and bloom filters.
+/// Maximum number of ids of a set that becomes a list. DataFusion can compare a list with Parquet statistics and bloom
+/// filters.
 const LIST_IDS: usize = 16;
 
 impl<T: Id> IdSet<T> {
@@ -148,9 +149,9 @@ pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
 
 /// Implements DataFusion's table provider for a [`Relation`].
 #[derive(Debug)]
-pub(crate) struct Provided(pub(crate) Arc<dyn Relation>);
+pub(crate) struct RelationProvider(pub(crate) Arc<dyn Relation>);
 
-impl TableProvider for Provided {
+impl TableProvider for RelationProvider {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
     }
@@ -186,21 +187,21 @@ impl TableProvider for Provided {
 /// Creates a relation from the arguments of a table function.
 pub(crate) type MakeRelation = dyn Fn(&[Expr], &dyn Session) -> Result<Arc<dyn Relation>, QueryError> + Send + Sync;
 
-pub(crate) struct Called {
+pub(crate) struct TableFunction {
     pub(crate) name: &'static str,
     pub(crate) make: Box<MakeRelation>,
 }
 
-impl fmt::Debug for Called {
+impl fmt::Debug for TableFunction {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name)
     }
 }
 
-impl TableFunctionImpl for Called {
+impl TableFunctionImpl for TableFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let relation = (self.make)(args.exprs(), args.session())?;
-        Ok(Arc::new(Provided(relation)))
+        Ok(Arc::new(RelationProvider(relation)))
     }
 }
 
@@ -233,7 +234,7 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// Creates a node over `input` whose rows have the columns of `schema`.
+    /// Creates a node that applies `map` to the rows of `input`. The rows of the node have the columns of `schema`.
     pub(crate) fn new(input: Arc<dyn ExecutionPlan>, schema: SchemaRef, map: Arc<dyn RowMap>) -> Self {
         let properties = if map.keeps_rows() {
             input.properties().clone()

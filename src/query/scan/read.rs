@@ -36,7 +36,7 @@ use alluvium_profile::SeriesId;
 
 /// Total size of files in bytes below which one task reads all of the files.
 const MIN_SPLIT_BYTES: usize = 1 << 20;
-/// Maximum size of a set of series whose ids are individually compared with the bounds of a file.
+/// Maximum number of series of a set for which every id is compared with the bounds of a file.
 const FEW_SERIES: usize = 64;
 /// Number of rows of a batch of stacks. Batches of other tables have more rows, because each stack has dozens of frames
 /// with their texts.
@@ -47,7 +47,7 @@ pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &Scan
     let wanted = filter.series.as_ref().map(|series| {
         let mut bounds = None;
         extend(&mut bounds, series.iter().copied());
-        Wanted { series, bounds }
+        SeriesFilter { series, bounds }
     });
     snapshot
         .files
@@ -246,22 +246,22 @@ pub(crate) fn choose<'a>(
 }
 
 /// The requested series and their bounds. The bounds are `None` for an empty set.
-struct Wanted<'a> {
+struct SeriesFilter<'a> {
     series: &'a HashSet<SeriesId>,
     bounds: Option<Bounds<SeriesId>>,
 }
 
-impl Wanted<'_> {
+impl SeriesFilter<'_> {
     /// Returns true if a file with series in these bounds may contain one of the requested series.
     fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
-        let overlap = |wanted: Bounds<SeriesId>| wanted.least <= file.most && file.least <= wanted.most;
+        let overlap = |wanted: Bounds<SeriesId>| wanted.min <= file.max && file.min <= wanted.max;
         // Ids are hashes, so only a small set can be disjoint from a wide range.
         self.bounds.is_some_and(overlap)
             && (self.series.len() > FEW_SERIES || self.series.iter().any(|id| file.contains(id)))
     }
 }
 
-fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>) -> bool {
+fn may_match(file: &FileEntry, filter: &ScanFilter, series_filter: Option<&SeriesFilter<'_>>) -> bool {
     if filter
         .tenants
         .as_ref()
@@ -273,18 +273,18 @@ fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>)
         if span.is_empty() || !span.days().contains(&file.day) {
             return false;
         }
-        if file.time.is_some_and(|time| !span.touches(time.least, time.most)) {
+        if file.time.is_some_and(|time| !span.touches(time.min, time.max)) {
             return false;
         }
     }
-    if let (Some(wanted), Some(bounds)) = (&filter.profile_type, &file.profile_type)
-        && !bounds.contains(wanted)
+    if let (Some(profile_type), Some(bounds)) = (&filter.profile_type, &file.profile_type)
+        && !bounds.contains(profile_type)
     {
         return false;
     }
-    wanted.is_none_or(|wanted| match file.series {
-        Some(series) => wanted.may_be_in(series),
-        None => wanted.bounds.is_some(),
+    series_filter.is_none_or(|series_filter| match file.series {
+        Some(series) => series_filter.may_be_in(series),
+        None => series_filter.bounds.is_some(),
     })
 }
 
@@ -327,14 +327,14 @@ fn predicate(
     {
         let bound = |micros| lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())));
         let covered = |holds: &dyn Fn(Bounds<i64>) -> bool| files.iter().all(|file| file.time.is_some_and(holds));
-        if !covered(&|time| time.least >= span.start) {
+        if !covered(&|time| time.min >= span.start) {
             terms.push(Arc::new(BinaryExpr::new(
                 column(TIME)?,
                 Operator::GtEq,
                 bound(span.start),
             )));
         }
-        if !covered(&|time| time.most < span.end) {
+        if !covered(&|time| time.max < span.end) {
             terms.push(Arc::new(BinaryExpr::new(column(TIME)?, Operator::Lt, bound(span.end))));
         }
     }
@@ -350,7 +350,8 @@ fn predicate(
 }
 
 fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile, QueryError> {
-    let location = snapshot.root.location(&file.path).map_err(QueryError::internal)?;
+    let location = snapshot.root.location(&file.path);
+    let location = location.map_err(|error| QueryError::internal(error.to_string()))?;
     let mut partitioned = PartitionedFile::new("", file.size);
     partitioned.object_meta.location = location;
     if let Some(tail) = file.checksum.and_then(|checksum| checksum.tail) {

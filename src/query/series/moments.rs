@@ -21,7 +21,7 @@ use crate::store::tables::snapshot::ScanFilter;
 use alluvium_base::BoxFuture;
 use alluvium_profile::SeriesId;
 
-/// The series of a profile and its time in microseconds.
+/// The series of a profile, and the start of the profile in microseconds since 1970.
 pub(crate) type Moment = (SeriesId, i64);
 
 /// Memory in bytes of an entry in a set of moments, with its share of the empty slots.
@@ -43,20 +43,24 @@ pub(crate) fn by_ids(
     let streams = read::open(&context.runtime, &context.snapshot, Table::Profiles, filter, &columns);
     Box::pin(async move {
         let make = || (HashSet::new(), context.runtime.reservation("profiles by id"));
-        let found = stream::fold(streams?, make, move |(found, memory), batch| {
+        let moments = stream::fold(streams?, make, move |(moments, memory), batch| {
             let series = schema::integers(batch, SERIES)?;
             let times = schema::times(batch, TIME)?;
             let names = schema::texts(batch, PROFILE_ID)?;
-            found.extend(
+            moments.extend(
                 (0..batch.num_rows())
                     .filter(|row| ids.contains(names.value(*row)))
                     .map(|row| (SeriesId(series[row]), times[row])),
             );
-            Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
+            Ok(memory.try_resize(moments.capacity() * MOMENT_BYTES)?)
         })
         .await?;
         // If there is no profile at a moment that was made from an id, this moment selects nothing.
-        Ok(found.into_iter().flat_map(|(found, _)| found).chain(made).collect())
+        Ok(moments
+            .into_iter()
+            .flat_map(|(moments, _)| moments)
+            .chain(made)
+            .collect())
     })
 }
 
@@ -64,11 +68,11 @@ pub(crate) fn by_ids(
 pub(crate) fn ids_of(
     context: &Arc<Context>,
     filter: &ScanFilter,
-    wanted: HashSet<Moment>,
+    moments: HashSet<Moment>,
 ) -> BoxFuture<'static, Result<HashMap<Moment, Arc<str>>, QueryError>> {
     let context = context.clone();
     let filter = ScanFilter {
-        series: Some(Arc::new(wanted.iter().map(|(series, _)| *series).collect())),
+        series: Some(Arc::new(moments.iter().map(|(series, _)| *series).collect())),
         ..filter.clone()
     };
     Box::pin(async move {
@@ -80,45 +84,45 @@ pub(crate) fn ids_of(
                 context.runtime.reservation("ids of profiles"),
             )
         };
-        let all = Arc::new(wanted);
-        let asked = all.clone();
-        let found = stream::fold(streams, make, move |(found, memory), batch| {
+        let all = Arc::new(moments);
+        let filter_moments = all.clone();
+        let ids_by_moment = stream::fold(streams, make, move |(ids_by_moment, memory), batch| {
             let series = schema::integers(batch, SERIES)?;
             let times = schema::times(batch, TIME)?;
             let names = schema::texts(batch, PROFILE_ID)?;
             for row in 0..batch.num_rows() {
                 let (moment, name) = ((SeriesId(series[row]), times[row]), names.value(row));
                 // If several profiles have the same moment, the smallest id is used.
-                let is_first = || found.get(&moment).is_none_or(|known| name < known.as_ref());
-                if !name.is_empty() && asked.contains(&moment) && is_first() {
+                let is_first = || ids_by_moment.get(&moment).is_none_or(|known| name < known.as_ref());
+                if !name.is_empty() && filter_moments.contains(&moment) && is_first() {
                     memory.try_grow(NAMED_BYTES + name.len())?;
-                    found.insert(moment, name.into());
+                    ids_by_moment.insert(moment, name.into());
                 }
             }
             Ok(())
         })
         .await?;
         let mut ids: HashMap<Moment, Arc<str>> = HashMap::with_capacity(all.len());
-        for (moment, name) in found.into_iter().flat_map(|(found, _)| found) {
+        for (moment, name) in ids_by_moment.into_iter().flat_map(|(ids_by_moment, _)| ids_by_moment) {
             let known = ids.entry(moment).or_insert_with(|| name.clone());
             if name < *known {
                 *known = name;
             }
         }
         let nameless = all.iter().filter(|moment| !ids.contains_key(*moment));
-        let made: Vec<(Moment, Arc<str>)> = nameless.map(|moment| (*moment, made_id(*moment).into())).collect();
+        let made: Vec<(Moment, Arc<str>)> = nameless.map(|moment| (*moment, generated_id(*moment).into())).collect();
         ids.extend(made);
         Ok(ids)
     })
 }
 
 /// Returns the id of a profile without an id from the sender.
-fn made_id((series, time): Moment) -> String {
+fn generated_id((series, time): Moment) -> String {
     Uuid::from_u64_pair(series.0 as u64, time as u64).to_string()
 }
 
-/// Returns the moment from which [`made_id`] may have made an id. Every UUID corresponds to a moment, but there may be
-/// no profile at that moment.
+/// Returns the moment from which [`generated_id`] may have made an id. Every UUID corresponds to a moment, but there
+/// may be no profile at that moment.
 fn moment_of(id: &str) -> Option<Moment> {
     let (series, time) = Uuid::parse_str(id).ok()?.as_u64_pair();
     Some((SeriesId(series as i64), time as i64))
@@ -131,7 +135,7 @@ mod tests {
     #[test]
     fn a_made_id_leads_back_to_the_moment() {
         for moment in [(SeriesId(-7), 1_700_000_000_000_001), (SeriesId(i64::MAX), -1)] {
-            assert_eq!(moment_of(&made_id(moment)), Some(moment));
+            assert_eq!(moment_of(&generated_id(moment)), Some(moment));
         }
         assert_eq!(moment_of("profile-1"), None);
     }

@@ -16,7 +16,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::TimeRange;
 use crate::query::decoded::context::Context;
 use crate::query::decoded::labels::SeriesLabels;
-use crate::query::decoded::totals::Chosen;
+use crate::query::decoded::totals::SelectedRuns;
 use crate::store::tables::snapshot::ScanFilter;
 use alluvium_base::BoxFuture;
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
@@ -29,7 +29,7 @@ pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 /// Memory of an entry of a set of series with its share of the empty slots, in bytes.
 const ID_BYTES: usize = 18;
 /// Number of series between two charges to the query.
-pub(crate) const CHARGED_AT_ONCE: usize = 4096;
+pub(crate) const SERIES_PER_CHARGE: usize = 4096;
 /// Memory in bytes of a label value besides its text: in a set, in a result and in its encoding.
 const VALUE_BYTES: usize = 64;
 
@@ -66,42 +66,42 @@ pub(crate) fn active(
             time,
             ..ScanFilter::default()
         };
-        let chosen = context.totals(filter).await?;
-        blocking::run(move |cancellation| by_type(&chosen, time, memory, cancellation)).await
+        let selected = context.totals(filter).await?;
+        blocking::run(move |cancellation| by_type(&selected, time, memory, cancellation)).await
     })
 }
 
 fn by_type(
-    chosen: &Chosen,
+    selected: &SelectedRuns,
     time: Option<TimeSpan>,
     memory: MemoryReservation,
     cancellation: &Cancellation,
 ) -> Result<Charged<Active>, QueryError> {
     // The runs of a file are grouped by type, and there are few types, so a linear search is fast.
-    let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
+    let mut types: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
     let mut last = 0;
     let (mut series_of_types, mut charged) = (0, 0);
-    for run in chosen.runs().filter(|run| run.occurs(time)) {
+    for run in selected.runs().filter(|run| run.occurs(time)) {
         let is_its = |(profile_type, _): &(ProfileTypeId, FastSet<SeriesId>)| *profile_type == run.profile_type;
-        if !found.get(last).is_some_and(is_its) {
-            last = found.iter().position(is_its).unwrap_or(found.len());
+        if !types.get(last).is_some_and(is_its) {
+            last = types.iter().position(is_its).unwrap_or(types.len());
         }
-        if let Some((_, series)) = found.get_mut(last) {
+        if let Some((_, series)) = types.get_mut(last) {
             series_of_types += usize::from(series.insert(run.series));
         } else {
-            found.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
+            types.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
             series_of_types += 1;
         }
         cancellation.check()?;
-        if series_of_types >= charged + CHARGED_AT_ONCE {
+        if series_of_types >= charged + SERIES_PER_CHARGE {
             charged = series_of_types;
             memory.try_resize(charged * (ID_BYTES + size_of::<Active>()))?;
         }
     }
     memory.try_resize(series_of_types * (ID_BYTES + size_of::<Active>()))?;
-    found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    types.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
     let mut all: Vec<Active> = Vec::with_capacity(series_of_types);
-    for (profile_type, series) in found {
+    for (profile_type, series) in types {
         cancellation.check()?;
         let first = all.len();
         all.extend(series.into_iter().map(|series| Active {
@@ -145,16 +145,16 @@ pub(crate) fn select(
     blocking::run(move |cancellation| {
         let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
         let synthetic = synthetic.then(|| Synthetic::of(&profile_type));
-        let mut chosen = HashSet::new();
+        let mut selected = HashSet::new();
         for (id, labels) in labels.iter() {
             cancellation.check()?;
             let all = synthetic.as_ref().map(|synthetic| synthetic.with(labels));
             let all = all.as_ref().unwrap_or(labels);
             if matchers.iter().all(|matcher| matcher.matches(all)) {
-                chosen.insert(*id);
+                selected.insert(*id);
             }
         }
-        Ok(Some(Arc::new(chosen)))
+        Ok(Some(Arc::new(selected)))
     })
 }
 
@@ -194,7 +194,10 @@ type Occurring = (Charged<Labels>, Vec<ProfileType>);
 
 /// Returns the labels of each series that occurs in the range, without synthetic labels. Also returns the types with
 /// which these series occur, in ascending order.
-pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
+pub(crate) fn occurring_series(
+    context: Arc<Context>,
+    range: TimeRange,
+) -> BoxFuture<'static, Result<Occurring, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
         let labels = context.labels(time).await?;
@@ -219,7 +222,7 @@ fn own_labels(
         if seen.insert(pair.series) {
             own.extend(labels.get(&pair.series).cloned());
         }
-        if seen.len().is_multiple_of(CHARGED_AT_ONCE) {
+        if seen.len().is_multiple_of(SERIES_PER_CHARGE) {
             cancellation.check()?;
             memory.try_resize(seen.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
         }
@@ -306,7 +309,7 @@ pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, 
 /// Returns the distinct label sets, sorted. If `names` is not empty, each set is reduced to these labels. Fails if the
 /// sets with their texts exceed the memory limit of a query. Each set is charged for all of its texts, because a
 /// response repeats texts that are stored once in memory.
-pub(crate) fn narrowed(
+pub(crate) fn distinct_label_sets(
     sets: Charged<Labels>,
     names: Vec<String>,
 ) -> BoxFuture<'static, Result<Charged<Labels>, QueryError>> {

@@ -27,9 +27,9 @@ use crate::store::tables::root::Root;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Explain {
-    /// Run the query and show its metrics.
+    /// If true, the query runs, and the plan shows its metrics.
     pub(crate) analyze: bool,
-    /// Show the additional plans of DataFusion's `VERBOSE`.
+    /// If true, the plan is as detailed as with DataFusion's `VERBOSE`.
     pub(crate) verbose: bool,
 }
 
@@ -102,8 +102,8 @@ async fn analyzed(
 /// Returns the number of files of each table that the plan reads and skips. If the plan has run, the numbers of row
 /// groups and pages follow.
 fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
-    let mut found = Found::default();
-    found.visit(physical);
+    let mut metrics = ScanMetrics::default();
+    metrics.visit(physical);
     let mut lines = Vec::new();
     for table in Table::ALL {
         let own = |file: &&crate::store::tables::snapshot::FileEntry| {
@@ -111,7 +111,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
         };
         let all = context.snapshot.files.iter().filter(own).count();
         let folder = format!("/{}/", table.name());
-        let scans: Vec<usize> = found
+        let scans: Vec<usize> = metrics
             .scans
             .iter()
             .map(|paths| paths.iter().filter(|path| path.contains(&folder)).count())
@@ -128,7 +128,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
     if lines.is_empty() {
         lines.push("no files read: everything was pruned, is in memory, or is read by a function".to_owned());
     }
-    for (name, [pruned, kept]) in found.counts() {
+    for (name, [pruned, kept]) in metrics.counts() {
         lines.push(format!("{name}: {kept} read, {pruned} pruned"));
     }
     lines.join("\n")
@@ -136,7 +136,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
 
 /// Metrics collected from the scans of a plan.
 #[derive(Default)]
-struct Found {
+struct ScanMetrics {
     /// Paths of the files of each scan, without duplicates, because several tasks may share a file.
     scans: Vec<std::collections::BTreeSet<String>>,
     row_groups: [usize; 2],
@@ -145,7 +145,7 @@ struct Found {
     has_run: bool,
 }
 
-impl Found {
+impl ScanMetrics {
     fn visit(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         if let Some(source) = plan.downcast_ref::<DataSourceExec>() {
             if let Some(config) = source.data_source().downcast_ref::<FileScanConfig>() {

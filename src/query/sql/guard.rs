@@ -50,7 +50,7 @@ pub(crate) fn check_size(text: &str) -> Result<usize, QueryError> {
     check_size_in(text, &GenericDialect {})
 }
 
-/// Refuses parameter values that would make the text of the query too long if the text contained them.
+/// Refuses parameter values with a total size of `bytes` bytes that exceeds the maximum size of the text of a query.
 pub(crate) fn check_values(bytes: usize) -> Result<(), QueryError> {
     if bytes > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(
@@ -71,7 +71,7 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
     let tokens = Tokenizer::new(dialect, text)
         .tokenize()
         .map_err(|error| QueryError::invalid(format!("cannot parse the query: {error}")))?;
-    let count = tokens.iter().filter(|token| deepens(token)).count();
+    let count = tokens.iter().filter(|token| opens_nesting(token)).count();
     if count > MAX_OPERATORS {
         return Err(QueryError::Limit(format!(
             "the query has {count} operators, more than {MAX_OPERATORS}; use IN for long lists"
@@ -112,7 +112,7 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
 fn longest_list(tokens: &[Token]) -> usize {
     // The number of commas in the list of each open bracket; `None` for a list of values.
     let mut open = vec![Some(0)];
-    let (mut most, mut is_in) = (0, false);
+    let (mut max, mut is_in) = (0, false);
     for token in tokens {
         match token {
             Token::Whitespace(_) => continue,
@@ -124,7 +124,7 @@ fn longest_list(tokens: &[Token]) -> usize {
             Token::Comma => {
                 if let Some(Some(count)) = open.last_mut() {
                     *count += 1;
-                    most = most.max(*count);
+                    max = max.max(*count);
                 }
             }
             Token::Word(word) if begins_list(word.keyword) => {
@@ -136,7 +136,7 @@ fn longest_list(tokens: &[Token]) -> usize {
         }
         is_in = matches!(token, Token::Word(word) if word.keyword == Keyword::IN);
     }
-    most + 1
+    max + 1
 }
 
 fn begins_list(keyword: Keyword) -> bool {
@@ -218,7 +218,7 @@ fn first_words(text: &str) -> String {
     words.chars().filter(char::is_ascii).take(40).collect()
 }
 
-fn deepens(token: &Token) -> bool {
+fn opens_nesting(token: &Token) -> bool {
     match token {
         Token::Word(word) => matches!(
             word.keyword,
@@ -305,7 +305,7 @@ struct Shape {
     /// because a part inside of 200 other parts would be copied 200 times.
     parts: HashMap<String, Vec<String>>,
     /// Number of tables of each part after expansion.
-    known: HashMap<String, u64>,
+    table_counts: HashMap<String, u64>,
     repeats: u64,
 }
 
@@ -313,7 +313,7 @@ impl Default for Shape {
     fn default() -> Self {
         Self {
             parts: HashMap::new(),
-            known: HashMap::new(),
+            table_counts: HashMap::new(),
             repeats: 1,
         }
     }
@@ -332,12 +332,12 @@ impl Shape {
                 total = total.saturating_add(1);
                 continue;
             };
-            let count = if let Some(count) = self.known.get(name) {
+            let count = if let Some(count) = self.table_counts.get(name) {
                 *count
             } else {
                 let part = part.clone();
                 let count = self.unfolded(&part, depth + 1)?;
-                self.known.insert(name.clone(), count);
+                self.table_counts.insert(name.clone(), count);
                 count
             };
             total = total.saturating_add(count);
@@ -384,8 +384,8 @@ impl Visitor for Shape {
             SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
             _ => None,
         });
-        let most = items.map(most_repeated).max().unwrap_or(1).max(1);
-        self.repeats = self.repeats.saturating_mul(most);
+        let max = items.map(most_repeated).max().unwrap_or(1).max(1);
+        self.repeats = self.repeats.saturating_mul(max);
         ControlFlow::Continue(())
     }
 }
@@ -469,9 +469,9 @@ mod tests {
             let error = check_size(&text).unwrap_err().to_string();
             assert!(error.contains("a list of 1665 columns"), "{error}");
         }
-        let (half, most) = (list(1000), list(MAX_ITEMS));
+        let (half, max) = (list(1000), list(MAX_ITEMS));
         for text in [
-            format!("SELECT {most}"),
+            format!("SELECT {max}"),
             format!("SELECT {half} FROM samples GROUP BY {half} ORDER BY {half}"),
             format!("SELECT 1 WHERE 1 IN ({long}) AND 2 IN ({long})"),
             format!("SELECT [{long}]"),

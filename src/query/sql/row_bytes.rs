@@ -15,7 +15,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use crate::query::functions;
 
 /// Size in bytes below which constants are not counted.
-const WIDE_BYTES: usize = 1 << 10;
+const MIN_COUNTED_BYTES: usize = 1 << 10;
 
 /// The estimated size of the rows of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,9 +35,9 @@ impl RowBytes {
     }
 
     /// Adds a plan and returns its wide columns.
-    fn add(&mut self, plan: &LogicalPlan) -> Wide {
-        let inputs: Vec<Wide> = plan.inputs().into_iter().map(|input| self.add(input)).collect();
-        let mut known = Wide::new();
+    fn add(&mut self, plan: &LogicalPlan) -> WideColumns {
+        let inputs: Vec<WideColumns> = plan.inputs().into_iter().map(|input| self.add(input)).collect();
+        let mut known = WideColumns::new();
         for input in &inputs {
             known.extend(input.iter().map(|(column, bytes)| (column.clone(), *bytes)));
         }
@@ -54,7 +54,7 @@ impl RowBytes {
             LogicalPlan::Projection(_) => columns(schema, costs),
             LogicalPlan::Aggregate(_) if costs.len() == width => columns(schema, costs),
             LogicalPlan::Window(window) => {
-                let mut all = inherited(schema, &known);
+                let mut all = inherited_columns(schema, &known);
                 let before = width.saturating_sub(window.window_expr.len());
                 all.extend(columns(schema, vec![0; before].into_iter().chain(costs)));
                 all
@@ -78,15 +78,15 @@ impl RowBytes {
                 columns(schema, costs)
             }
             LogicalPlan::SubqueryAlias(_) | LogicalPlan::Union(_) => {
-                let mut most = vec![0; width];
+                let mut max = vec![0; width];
                 for (input, wide) in plan.inputs().into_iter().zip(&inputs) {
-                    for (most, column) in most.iter_mut().zip(input.schema().columns()) {
-                        *most = wide.get(&column).copied().unwrap_or(0).max(*most);
+                    for (max, column) in max.iter_mut().zip(input.schema().columns()) {
+                        *max = wide.get(&column).copied().unwrap_or(0).max(*max);
                     }
                 }
-                columns(schema, most)
+                columns(schema, max)
             }
-            _ => inherited(schema, &known),
+            _ => inherited_columns(schema, &known),
         };
         let held = match plan {
             // The rows of `VALUES` form one batch.
@@ -98,21 +98,21 @@ impl RowBytes {
     }
 
     /// Returns the maximum number of bytes that computing an expression takes for one row.
-    fn cost(&mut self, expr: &Expr, known: &Wide) -> u64 {
+    fn cost(&mut self, expr: &Expr, known: &WideColumns) -> u64 {
         match expr {
             Expr::Literal(value, _) => match value.size() {
-                short if short < WIDE_BYTES => 0,
+                short if short < MIN_COUNTED_BYTES => 0,
                 wide => wide as u64,
             },
             Expr::Column(column) => known.get(column).copied().unwrap_or(0),
             // A comparison uses a constant without repeating it.
             Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
-                self.compared([binary.left.as_ref(), binary.right.as_ref()], known)
+                self.comparison_bytes([binary.left.as_ref(), binary.right.as_ref()], known)
             }
             Expr::Like(like) | Expr::SimilarTo(like) => {
-                self.compared([like.expr.as_ref(), like.pattern.as_ref()], known)
+                self.comparison_bytes([like.expr.as_ref(), like.pattern.as_ref()], known)
             }
-            Expr::InList(list) => self.compared(std::iter::once(list.expr.as_ref()).chain(&list.list), known),
+            Expr::InList(list) => self.comparison_bytes(std::iter::once(list.expr.as_ref()).chain(&list.list), known),
             Expr::ScalarSubquery(subquery) => self.add(&subquery.subquery).values().sum(),
             Expr::Exists(exists) => {
                 self.add(&exists.subquery.subquery);
@@ -127,7 +127,7 @@ impl RowBytes {
                 self.cost(&compared.expr, known)
             }
             Expr::ScalarFunction(call) => {
-                let own = functions::grown(call.name(), &call.args);
+                let own = functions::extra_bytes(call.name(), &call.args);
                 self.calls += u64::from(own.is_some());
                 let of_args: u64 = call.args.iter().map(|arg| self.cost(arg, known)).sum();
                 of_args.saturating_add(own.unwrap_or(0))
@@ -144,17 +144,17 @@ impl RowBytes {
         }
     }
 
-    fn compared<'a>(&mut self, sides: impl IntoIterator<Item = &'a Expr>, known: &Wide) -> u64 {
+    fn comparison_bytes<'a>(&mut self, sides: impl IntoIterator<Item = &'a Expr>, known: &WideColumns) -> u64 {
         let sides = sides.into_iter().filter(|side| !matches!(side, Expr::Literal(..)));
         sides.map(|side| self.cost(side, known)).sum()
     }
 }
 
-/// The wide columns, each with the bytes of a value.
-type Wide = HashMap<Column, u64>;
+/// The wide columns of a step, that is, the columns whose values are counted, each with the bytes of one value.
+type WideColumns = HashMap<Column, u64>;
 
 /// Returns the columns of a schema that have wide values, given the bytes of each column.
-fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> Wide {
+fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> WideColumns {
     let fields = schema.iter().zip(bytes);
     let wide = fields.filter(|((_, field), bytes)| *bytes > 0 && is_variable(field.data_type()));
     wide.map(|((qualifier, field), bytes)| (Column::new(qualifier.cloned(), field.name()), bytes))
@@ -162,9 +162,9 @@ fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> Wide {
 }
 
 /// Returns the wide columns that a step passes on under the same names.
-fn inherited(schema: &DFSchema, known: &Wide) -> Wide {
+fn inherited_columns(schema: &DFSchema, known: &WideColumns) -> WideColumns {
     if known.is_empty() {
-        return Wide::new();
+        return WideColumns::new();
     }
     let columns = schema.columns().into_iter();
     let wide = columns.filter_map(|column| known.get(&column).map(|bytes| (column.clone(), *bytes)));

@@ -24,8 +24,8 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::pg_catalog::{PgCatalogSchemaProvider, PgCatalogStaticTables, setup_pg_catalog};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
-use crate::query::common::answer::{Deadline, SqlResult};
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::{Deadline, SqlResult};
 use crate::query::common::types::QueryLimits;
 use crate::query::decoded::context::{Context, Contexts, Purpose};
 use crate::query::functions;
@@ -165,15 +165,15 @@ impl SqlSession {
     pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
-        let state = self.bound(&context)?;
+        let state = self.session_over(&context)?;
         let (parser, text, given) = (self.shared.parser.clone(), text.to_owned(), given.to_vec());
         let limits = self.limits();
         let _slot = self.shared.template.slot(limits).await?;
         let work = move |watch: Watch| -> BoxFuture<'static, Result<Prepared, QueryError>> {
             Box::pin(async move {
                 let allowance = Allowance::begin(&context.runtime, tokens)?;
-                let mut state = watch.over(&state, &context);
-                allowance.put_into(&mut state);
+                let mut state = watch.watched_state(&state, &context);
+                allowance.attach_to(&mut state);
                 let statement = read(&parser, &text)?;
                 prepare(&state, statement, (text, tokens), given).await
             })
@@ -231,10 +231,10 @@ impl SqlSession {
         }
         let slot = self.shared.template.slot(&limits).await?;
         let context = self.context(Purpose::Answer);
-        let state = self.bound(&context)?;
+        let state = self.session_over(&context)?;
         let prepare = move |context: &Arc<Context>, watch: &Watch| {
             let statement = Statement::Statement(Box::new(statement()?));
-            Ok((watch.over(&state, context), statement))
+            Ok((watch.watched_state(&state, context), statement))
         };
         statement::answer(self.shared.template.threads(), context, &limits, slot, tokens, prepare).await
     }
@@ -253,7 +253,7 @@ impl SqlSession {
     }
 
     /// Returns the state of the session over the tables of `context`.
-    fn bound(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
+    fn session_over(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
         self.bind(context)?;
         let mut state = self.state.clone();
         for (name, function) in functions::tables(context) {
@@ -351,16 +351,17 @@ fn placeholder(expr: &Expr) -> Option<usize> {
 
 /// Returns the highest number of a parameter in the statement.
 fn count_parameters(statement: &ast::Statement) -> usize {
-    let mut most = 0;
+    let mut max = 0;
     let _ = ast::visit_expressions(statement, |expr| {
-        most = most.max(placeholder(expr).unwrap_or(0));
+        max = max.max(placeholder(expr).unwrap_or(0));
         ControlFlow::<()>::Continue(())
     });
-    most.min(1000)
+    max.min(1000)
 }
 
 /// Replaces the parameters with literals. Changes the syntax tree instead of the text, so that no value can be parsed
-/// as SQL. Fails if the text with the values would exceed the maximum length of a query.
+/// as SQL. Fails if the total size of the values, each counted for every use, exceeds the maximum size of the text of a
+/// query.
 fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
     let mut literals: HashMap<usize, Expr> = HashMap::new();
     for (at, value) in values.iter().enumerate() {

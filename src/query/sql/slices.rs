@@ -20,8 +20,8 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::query::common::answer::bytes_of;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::bytes_of;
 use crate::query::common::stream::BatchStream;
 use crate::query::resources::allowance::Allowance;
 use crate::query::resources::runtime::BATCH_ROWS;
@@ -34,8 +34,8 @@ pub(crate) struct SmallBatches;
 impl PhysicalOptimizerRule for SmallBatches {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let rows = usize::from(config.execution.batch_size);
-        let most = Allowance::limits(config).unrolled;
-        plan.transform_up(|node| limited(node, rows, most)).data()
+        let max = Allowance::limits(config).unrolled;
+        plan.transform_up(|node| limited(node, rows, max)).data()
     }
 
     fn name(&self) -> &'static str {
@@ -47,11 +47,11 @@ impl PhysicalOptimizerRule for SmallBatches {
     }
 }
 
-fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, most: usize) -> PlanResult<Transformed<Arc<dyn ExecutionPlan>>> {
+fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, max: usize) -> PlanResult<Transformed<Arc<dyn ExecutionPlan>>> {
     if let Some(unnest) = node.downcast_ref::<UnnestExec>() {
         let lists = unnest.list_column_indices().iter();
         let lists = lists.map(|list| list.index_in_input_schema).collect();
-        let checked = over(unnest.input(), Arc::new(Unrolled { lists, most }));
+        let checked = map_rows(unnest.input(), Arc::new(UnnestLimit { lists, max_bytes: max }));
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         return Ok(Transformed::yes(node.replace_children(vec![checked], options)?));
     }
@@ -63,12 +63,12 @@ fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, most: usize) -> PlanResult
         return Ok(Transformed::yes(filter));
     }
     if node.children().is_empty() || node.downcast_ref::<Mapped>().is_some() {
-        return Ok(Transformed::yes(over(&node, Arc::new(Slices { rows }))));
+        return Ok(Transformed::yes(map_rows(&node, Arc::new(Slices { rows }))));
     }
     Ok(Transformed::no(node))
 }
 
-fn over(input: &Arc<dyn ExecutionPlan>, map: Arc<dyn RowMap>) -> Arc<dyn ExecutionPlan> {
+fn map_rows(input: &Arc<dyn ExecutionPlan>, map: Arc<dyn RowMap>) -> Arc<dyn ExecutionPlan> {
     Arc::new(Mapped::new(input.clone(), input.schema(), map))
 }
 
@@ -113,12 +113,12 @@ fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<Record
 
 /// Refuses a row if unnesting its lists would repeat too many bytes of its other columns.
 #[derive(Debug)]
-struct Unrolled {
+struct UnnestLimit {
     lists: Vec<usize>,
-    most: usize,
+    max_bytes: usize,
 }
 
-impl RowMap for Unrolled {
+impl RowMap for UnnestLimit {
     fn name(&self) -> &'static str {
         "Unrolled"
     }
@@ -128,14 +128,14 @@ impl RowMap for Unrolled {
     }
 
     fn apply(&self, input: BatchStream) -> BatchStream {
-        let (lists, most) = (self.lists.clone(), self.most);
+        let (lists, max) = (self.lists.clone(), self.max_bytes);
         input
-            .and_then(move |batch| std::future::ready(check(&batch, &lists, most).map(|()| batch)))
+            .and_then(move |batch| std::future::ready(check(&batch, &lists, max).map(|()| batch)))
             .boxed()
     }
 }
 
-fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryError> {
+fn check(batch: &RecordBatch, lists: &[usize], max: usize) -> Result<(), QueryError> {
     let others: Vec<usize> = (0..batch.num_columns())
         .filter(|column| !lists.contains(column))
         .collect();
@@ -149,19 +149,19 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
     };
     // Usually even the product of the elements of all rows and the bytes of all rows is small enough. The rows are then
     // not checked one by one.
-    if longest(0, batch.num_rows()).saturating_mul(bytes_of(&others)) <= most {
+    if longest(0, batch.num_rows()).saturating_mul(bytes_of(&others)) <= max {
         return Ok(());
     }
     for row in 0..batch.num_rows() {
         let bytes = longest(row, 1).saturating_mul(bytes_of(&others.slice(row, 1)));
-        if bytes > most {
+        if bytes > max {
             return Err(QueryError::Limit(format!(
                 "unnesting a list would repeat the other columns of its row {} times, which takes {} MiB, more than \
                     {} MiB: unnest the list in a separate subquery, or raise sql.max_query_memory in the server's \
                     configuration",
                 longest(row, 1),
                 bytes >> 20,
-                most >> 20
+                max >> 20
             )));
         }
     }

@@ -18,8 +18,8 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::query::common::answer::{Deadline, SqlResult, guarded};
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::{Deadline, SqlResult, limit_result};
 use crate::query::common::stream::BatchStream;
 use crate::query::common::types::QueryLimits;
 use crate::query::decoded::context::Context;
@@ -45,12 +45,12 @@ pub(crate) struct Template {
 
 impl Template {
     pub(crate) fn new(runtime: &Runtime, limits: &QueryLimits) -> Self {
-        let mut functions = functions::bounded(SessionStateDefaults::default_scalar_functions());
+        let mut functions = functions::with_limits(SessionStateDefaults::default_scalar_functions());
         functions.extend(functions::scalar());
         let mut aggregates = SessionStateDefaults::default_aggregate_functions();
         aggregates.extend(functions::aggregate());
         functions::translate_patterns(&mut functions);
-        let matches = functions::bound(datafusion::functions::regex::regexp_like());
+        let matches = functions::with_limit(datafusion::functions::regex::regexp_like());
         let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> = vec![
             Arc::new(functions::ArithmeticPlanner),
             Arc::new(functions::OperatorPlanner::new(matches)),
@@ -93,12 +93,12 @@ impl Template {
         limits: &QueryLimits,
     ) -> BoxFuture<'static, Result<Arc<OwnedSemaphorePermit>, QueryError>> {
         let slots = self.slots.clone();
-        let (most, wait) = (limits.max_concurrent_queries, limits.timeout);
+        let (max, wait) = (limits.max_concurrent_queries, limits.timeout);
         Box::pin(async move {
             match tokio::time::timeout(wait, slots.acquire_owned()).await {
                 Ok(Ok(slot)) => Ok(Arc::new(slot)),
                 _ => Err(QueryError::Busy(format!(
-                    "{most} queries are already running, and none ended in time: retry later, or raise \
+                    "{max} queries are already running, and none ended in time: retry later, or raise \
                         sql.max_concurrent_queries in the server's configuration"
                 ))),
             }
@@ -122,7 +122,7 @@ pub(crate) fn run(
         let slot = slot.await?;
         let catalog = catalog::catalog(&context)?;
         let prepare = move |context: &Arc<Context>, watch: &Watch| {
-            let mut state = watch.over(&state, context);
+            let mut state = watch.watched_state(&state, context);
             let statement = state.sql_to_statement(&text, &Dialect::Generic)?;
             guard::check_statement(&statement)?;
             state.register_catalog_list(catalog);
@@ -154,11 +154,11 @@ pub(crate) fn answer(
             Box::pin(async move {
                 let allowance = Allowance::begin(&context.runtime, tokens)?;
                 let (mut state, statement) = prepare(&context, &watch)?;
-                allowance.put_into(&mut state);
+                allowance.attach_to(&mut state);
                 state.mark_start_execution();
                 let (schema, rows) = start(state, statement, context, watch, allowance).await?;
                 let slot = claim.upgrade().ok_or(QueryError::Cancelled)?;
-                Ok(guarded(&schema, rows, deadline, &limits, Box::new((slot, kept))))
+                Ok(limit_result(&schema, rows, deadline, &limits, Box::new((slot, kept))))
             })
         };
         threads.plan(deadline, work).await
@@ -201,11 +201,11 @@ fn start(
 pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>) {
     match statement {
         Statement::Explain(explain) => {
-            let wanted = Explain {
+            let options = Explain {
                 analyze: explain.options.analyze,
                 verbose: explain.options.verbose,
             };
-            (*explain.statement, Some(wanted))
+            (*explain.statement, Some(options))
         }
         Statement::Statement(inner) => match *inner {
             ast::Statement::Explain {

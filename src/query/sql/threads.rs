@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
-use crate::query::common::answer::Deadline;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::Deadline;
 use crate::query::common::types::QueryLimits;
 use crate::query::sql::watch::Watch;
 use alluvium_base::BoxFuture;
@@ -43,7 +43,7 @@ impl Threads {
         deadline: Deadline,
         work: impl FnOnce(Watch) -> BoxFuture<'static, Result<T, QueryError>> + Send + 'static,
     ) -> Result<T, QueryError> {
-        let place = deadline.hold(self.planners.clone().acquire_owned()).await?;
+        let permit = deadline.enforce(self.planners.clone().acquire_owned()).await?;
         let handle = self.handle()?;
         let (mut sender, receiver) = tokio::sync::oneshot::channel();
         let (waiting, watch) = Watch::new(deadline);
@@ -51,22 +51,22 @@ impl Threads {
             .name("sql planner".to_owned())
             .stack_size(self.stack_bytes)
             .spawn(move || {
-                let answer = handle.block_on(async {
+                let result = handle.block_on(async {
                     tokio::select! {
                         () = sender.closed() => None,
-                        answer = work(watch) => Some(answer),
+                        result = work(watch) => Some(result),
                     }
                 });
-                if let Some(answer) = answer {
+                if let Some(result) = result {
                     // The caller may no longer wait.
-                    let _ = sender.send(answer);
+                    let _ = sender.send(result);
                 }
-                drop(place);
+                drop(permit);
             })
             .map_err(|error| QueryError::internal(format!("cannot start a planning thread: {error}")))?;
-        let answer = deadline.hold(receiver).await;
+        let result = deadline.enforce(receiver).await;
         drop(waiting);
-        answer?.map_err(|_| QueryError::internal("the planning thread ended without a result"))?
+        result?.map_err(|_| QueryError::internal("the planning thread ended without a result"))?
     }
 
     fn handle(&self) -> Result<Handle, QueryError> {

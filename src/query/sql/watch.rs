@@ -15,8 +15,8 @@ use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, Optimizer
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::query::common::answer::Deadline;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::Deadline;
 use crate::query::decoded::context::Context;
 
 /// Checks during planning that the caller still waits for the result and that the deadline has not passed.
@@ -46,22 +46,22 @@ impl Watch {
     }
 
     /// Returns the session of one query: `state` with the memory pool of the query and rules that check this watch.
-    pub(crate) fn over(&self, state: &SessionState, context: &Context) -> SessionState {
+    pub(crate) fn watched_state(&self, state: &SessionState, context: &Context) -> SessionState {
         let mut builder =
             SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(context.runtime.environment.clone());
         if let Some(analyzer) = builder.analyzer() {
             for rule in &mut analyzer.rules {
-                *rule = Arc::new(Watched::new(rule, self));
+                *rule = Arc::new(WatchedRule::new(rule, self));
             }
         }
         if let Some(optimizer) = builder.optimizer() {
             for rule in &mut optimizer.rules {
-                *rule = Arc::new(Watched::new(rule, self));
+                *rule = Arc::new(WatchedRule::new(rule, self));
             }
         }
         if let Some(optimizer) = builder.physical_optimizers() {
             for rule in &mut optimizer.rules {
-                *rule = Arc::new(Watched::new(rule, self));
+                *rule = Arc::new(WatchedRule::new(rule, self));
             }
         }
         builder.build()
@@ -70,12 +70,12 @@ impl Watch {
 
 /// A rule that checks the watch before each of its steps.
 #[derive(Debug)]
-struct Watched<R: ?Sized> {
+struct WatchedRule<R: ?Sized> {
     rule: Arc<R>,
     watch: Watch,
 }
 
-impl<R: ?Sized> Watched<R> {
+impl<R: ?Sized> WatchedRule<R> {
     fn new(rule: &Arc<R>, watch: &Watch) -> Self {
         Self {
             rule: rule.clone(),
@@ -84,7 +84,7 @@ impl<R: ?Sized> Watched<R> {
     }
 }
 
-impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
+impl AnalyzerRule for WatchedRule<dyn AnalyzerRule + Send + Sync> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> PlanResult<LogicalPlan> {
         self.watch.check()?;
         self.rule.analyze(plan, config)
@@ -95,7 +95,7 @@ impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
     }
 }
 
-impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
+impl OptimizerRule for WatchedRule<dyn OptimizerRule + Send + Sync> {
     fn name(&self) -> &str {
         self.rule.name()
     }
@@ -110,7 +110,7 @@ impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
     }
 }
 
-impl PhysicalOptimizerRule for Watched<dyn PhysicalOptimizerRule + Send + Sync> {
+impl PhysicalOptimizerRule for WatchedRule<dyn PhysicalOptimizerRule + Send + Sync> {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> PlanResult<Arc<dyn ExecutionPlan>> {
         self.watch.check()?;
         self.rule.optimize(plan, config)

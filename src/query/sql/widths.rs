@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Visit, Visitor,
 };
 
-/// Upper bound of the columns of a table. The tables of PostgreSQL's catalogs have the most columns.
+/// Upper bound of the number of columns of a table. The tables of PostgreSQL's catalogs have the most columns.
 const TABLE_COLUMNS: u64 = 40;
 
 /// Returns the number of comparisons that resolving all names of `query` takes. Each `WITH` part is counted once,

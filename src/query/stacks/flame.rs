@@ -1,7 +1,7 @@
 //! Merges stacks: sums `samples` by stack id, then loads the frames of only those stacks, then builds one tree.
 //!
-//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Rows are processed as integers. Only the final
-//! frames have strings.
+//! In: [`StackQuery`]. Out: sums by stack ([`MergedStacks`]) and a [`Tree`]. Rows are processed as integers. Only the
+//! final frames have strings.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::query::series::moments::Moment;
 use crate::query::series::{moments, selection};
 use crate::query::stacks::call_site::begins_with;
 use crate::query::stacks::sums;
-use crate::query::stacks::sums::{Summed, Sums};
+use crate::query::stacks::sums::{SortedSums, Sums};
 use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
@@ -34,8 +34,8 @@ use alluvium_profile::{SeriesId, StackId};
 
 /// Sums by stack, and the table with the frames. The memory of both is charged to the query until this value is
 /// dropped.
-pub(crate) struct Merged {
-    pub(crate) sums: Summed,
+pub(crate) struct MergedStacks {
+    pub(crate) sums: SortedSums,
     pub(crate) stacks: Loaded,
     /// How stacks are reduced for Go's compiler.
     pub(crate) pgo: Option<GoPgo>,
@@ -52,10 +52,10 @@ pub(crate) struct HeldTree {
 /// group in a level.
 const SHOWN_BYTES: usize = 96;
 /// Name of the frame that replaces a missing stack.
-const LOST: &str = "[stack not found]";
+const LOST_FRAME: &str = "[stack not found]";
 
 /// Computes the sums of a query and loads the frames of their stacks.
-pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<Merged, QueryError>> {
+pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<MergedStacks, QueryError>> {
     Box::pin(async move {
         let time = query.range.micros();
         let filter = filter(&context, &query).await?;
@@ -82,7 +82,7 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
             sums.values
                 .retain(|(stack, _)| begins_with(&table, *stack, &query.call_site));
         }
-        Ok(Merged {
+        Ok(MergedStacks {
             sums,
             stacks,
             pgo: query.go_pgo,
@@ -114,7 +114,7 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
 
 /// Returns the flame graph of merged stacks.
 pub(crate) fn graph(
-    merged: Merged,
+    merged: MergedStacks,
     max_nodes: usize,
     detail: Detail,
 ) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
@@ -129,7 +129,11 @@ pub(crate) fn graph(
 }
 
 /// Returns the difference of merged stacks, with functions identified by name.
-pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
+pub(crate) fn diff(
+    left: MergedStacks,
+    right: MergedStacks,
+    max_nodes: usize,
+) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
     blocking::run(move |cancellation| {
         // The total of the result is the sum of both sides.
         let both = [&left, &right].into_iter().flat_map(|side| &side.sums.values);
@@ -148,7 +152,10 @@ pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'
 }
 
 /// Returns the call graph of merged stacks by name with `max_functions` functions (0 for all).
-pub(crate) fn call_graph(merged: Merged, max_functions: usize) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
+pub(crate) fn call_graph(
+    merged: MergedStacks,
+    max_functions: usize,
+) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
     blocking::run(move |cancellation| {
         let held = tree_by(&merged, Detail::Names, cancellation)?;
         // A graph has at most one function for each frame and one call for each node.
@@ -159,7 +166,7 @@ pub(crate) fn call_graph(merged: Merged, max_functions: usize) -> BoxFuture<'sta
 }
 
 /// Returns the tree of merged stacks.
-pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryError>> {
+pub(crate) fn tree(merged: MergedStacks) -> BoxFuture<'static, Result<HeldTree, QueryError>> {
     blocking::run(move |cancellation| tree_by(&merged, Detail::Files, cancellation))
 }
 
@@ -169,14 +176,14 @@ struct Leaves {
     _memory: MemoryReservation,
 }
 
-fn leaves(merged: &Merged, cancellation: &Cancellation) -> Result<Leaves, QueryError> {
+fn leaves(merged: &MergedStacks, cancellation: &Cancellation) -> Result<Leaves, QueryError> {
     let memory = merged.runtime.reservation("paths of stacks");
     let table = &merged.stacks.table;
     let mut lost = 0i64;
     let mut values = stacks::leaves(table, &merged.sums.values, &mut lost, &memory)?;
     if lost != 0 {
         tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
-        values.push((table.write().single(LOST), lost));
+        values.push((table.write().single(LOST_FRAME), lost));
     }
     cancellation.check()?;
     let known = table.read();
@@ -189,7 +196,7 @@ fn leaves(merged: &Merged, cancellation: &Cancellation) -> Result<Leaves, QueryE
     })
 }
 
-fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Result<HeldTree, QueryError> {
+fn tree_by(merged: &MergedStacks, detail: Detail, cancellation: &Cancellation) -> Result<HeldTree, QueryError> {
     let memory = merged.runtime.reservation("tree of stacks");
     let table = merged.stacks.table.read();
     let mut tree = match detail {
@@ -234,7 +241,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
         tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
         tree.insert(
             [FrameRef {
-                function: LOST,
+                function: LOST_FRAME,
                 ..FrameRef::default()
             }],
             lost,
@@ -250,7 +257,7 @@ fn sum_stacks(
     moments: Option<Arc<HashSet<Moment>>>,
     spans: Option<HashSet<String>>,
     traces: Option<HashSet<String>>,
-) -> BoxFuture<'static, Result<Summed, QueryError>> {
+) -> BoxFuture<'static, Result<SortedSums, QueryError>> {
     if moments.is_none() && spans.is_none() && traces.is_none() {
         return sums::sorted_by_stack(context, filter);
     }
@@ -273,12 +280,12 @@ fn sum_stacks(
                 None => None,
             };
             let ids = match &ids {
-                Some((name, wanted)) => Some((wanted, schema::texts(batch, name)?)),
+                Some((name, requested)) => Some((requested, schema::texts(batch, name)?)),
                 None => None,
             };
             sums.add_where(batch, |row| {
                 moments.is_none_or(|(moments, series, times)| moments.contains(&(SeriesId(series[row]), times[row])))
-                    && ids.is_none_or(|(wanted, texts)| texts.is_valid(row) && wanted.contains(texts.value(row)))
+                    && ids.is_none_or(|(requested, texts)| texts.is_valid(row) && requested.contains(texts.value(row)))
             })
         });
         sums.await?.sorted()

@@ -35,9 +35,9 @@ const SUM_BYTES: usize = 24;
 const ROW_BYTES: u64 = 7;
 /// Size in bytes of the collected blocks at which the blocks are summed. Without this limit, the blocks of a long range
 /// could exhaust the memory.
-const GATHERED_BYTES: usize = 64 << 20;
+const MAX_COLLECTED_BYTES: usize = 64 << 20;
 /// Number of rows that one thread sums in about a millisecond.
-const ROWS_OF_A_TASK: usize = 500_000;
+const ROWS_PER_TASK: usize = 500_000;
 /// If a query requests at most this number of series, their rows are considered a small part of a file.
 const FEW_SERIES: usize = 64;
 
@@ -48,7 +48,7 @@ pub(crate) struct Sums {
 }
 
 /// Sums in ascending order of stack. Their memory is charged to the query until this value is dropped.
-pub(crate) struct Summed {
+pub(crate) struct SortedSums {
     pub(crate) values: Vec<(StackId, i64)>,
     _memory: MemoryReservation,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Summed {
 pub(crate) fn sorted_by_stack(
     context: &Arc<Context>,
     filter: &ScanFilter,
-) -> BoxFuture<'static, Result<Summed, QueryError>> {
+) -> BoxFuture<'static, Result<SortedSums, QueryError>> {
     let sums = by_stack(context, filter);
     Box::pin(async move { sums.await?.sorted() })
 }
@@ -76,7 +76,7 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
                     let found = blocks_of(&context, file, bounds, profile_type, time, &filter).await?;
                     gathered += found.iter().map(|block| block.bytes()).sum::<usize>();
                     blocks.extend(found);
-                    if gathered > GATHERED_BYTES {
+                    if gathered > MAX_COLLECTED_BYTES {
                         gathered = 0;
                         sums.merge_all(sum_blocks(std::mem::take(&mut blocks), time).await?)?;
                     }
@@ -160,14 +160,14 @@ impl Sums {
 
     /// Returns the sums sorted by stack, so that the same query always results in the same trees and pprof bytes. Fails
     /// if the sum of any subset of the values could overflow 64 bits. Therefore, the totals of a tree always fit.
-    pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
+    pub(crate) fn sorted(self) -> Result<SortedSums, QueryError> {
         checked::check_total(self.values.values().copied())?;
         let memory = self.memory;
         memory.try_grow(self.values.len() * size_of::<(StackId, i64)>())?;
         let mut values: Vec<(StackId, i64)> = self.values.into_iter().collect();
         values.sort_unstable();
         memory.try_resize(values.capacity() * size_of::<(StackId, i64)>())?;
-        Ok(Summed {
+        Ok(SortedSums {
             values,
             _memory: memory,
         })
@@ -200,9 +200,9 @@ impl Sums {
 
 /// Returns true if the cache can hold the rows of a file for this query without evicting everything else.
 fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: TimeSpan, filter: &ScanFilter) -> bool {
-    let length = (bounds.most - bounds.least).max(0) as u64 + 1;
+    let length = (bounds.max - bounds.min).max(0) as u64 + 1;
     let read = chunks(bounds, time).map_or(0, |(first, last)| {
-        let span = first.through(last);
+        let span = first.span_to(last);
         (span.end.saturating_sub(span.start) as u64).min(length)
     });
     let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
@@ -216,8 +216,8 @@ fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: Time
 
 /// Returns the first and the last chunk of a file within a time span.
 fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
-    let first = Chunk::of(bounds.least.max(time.start));
-    let last = Chunk::of(bounds.most.min(time.end.saturating_sub(1)));
+    let first = Chunk::of(bounds.min.max(time.start));
+    let last = Chunk::of(bounds.max.min(time.end.saturating_sub(1)));
     (first <= last).then_some((first, last))
 }
 
@@ -243,10 +243,10 @@ async fn blocks_of(
     };
     let mut missing: Vec<(Chunk, Missing)> = Vec::new();
     for chunk in (first.0..=last.0).map(Chunk) {
-        let found = context.blocks().look(&key(chunk), filter.series.as_deref());
-        blocks.extend(found.blocks);
-        if found.missing != Missing::None {
-            missing.push((chunk, found.missing));
+        let cached = context.blocks().get(&key(chunk), filter.series.as_deref());
+        blocks.extend(cached.blocks);
+        if cached.missing != Missing::None {
+            missing.push((chunk, cached.missing));
         }
     }
     let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
@@ -261,13 +261,13 @@ async fn blocks_of(
             _ => {}
         }
     }
-    let wanted = ScanFilter {
-        time: Some(first.through(*last)),
+    let missing_filter = ScanFilter {
+        time: Some(first.span_to(*last)),
         series: series.clone().map(Arc::new),
         ..filter.clone()
     };
-    let read = read(context, file, wanted).await?;
-    let asked: Option<Vec<SeriesId>> = series.map(|series| series.into_iter().collect());
+    let read = read(context, file, missing_filter).await?;
+    let requested: Option<Vec<SeriesId>> = series.map(|series| series.into_iter().collect());
     let mut by_chunk: HashMap<Chunk, Vec<(SeriesId, Arc<Block>)>> = HashMap::new();
     for (series, chunk, block) in read {
         by_chunk.entry(chunk).or_default().push((series, block));
@@ -283,7 +283,7 @@ async fn blocks_of(
                 .filter(|(series, _)| needed(series))
                 .map(|(_, block)| block.clone()),
         );
-        context.blocks().keep(&key(chunk), read, asked.as_deref());
+        context.blocks().insert(&key(chunk), read, requested.as_deref());
     }
     Ok(blocks)
 }
@@ -366,11 +366,11 @@ async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<Stack
         Ok::<_, QueryError>(sums)
     };
     let rows: usize = blocks.iter().map(|block| block.rows_between(time)).sum();
-    if rows < ROWS_OF_A_TASK / 10 {
+    if rows < ROWS_PER_TASK / 10 {
         return Ok(vec![sum(blocks)?]);
     }
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let tasks = (rows / ROWS_OF_A_TASK + 1).min(cores);
+    let tasks = (rows / ROWS_PER_TASK + 1).min(cores);
     let mut parts: Vec<Vec<Arc<Block>>> = (0..tasks).map(|_| Vec::new()).collect();
     for (index, block) in blocks.into_iter().enumerate() {
         parts[index % tasks].push(block);

@@ -1,4 +1,5 @@
-//! Derives a [`ScanFilter`] on time, type and series, which selects files, from the conditions of a SQL query.
+//! Derives a [`ScanFilter`] on time, profile type and series from the conditions of a SQL query. The filter selects the
+//! files to read.
 //!
 //! In: filter expressions of the planner. Out: a narrower filter, and for each expression whether the filter covers it
 //! exactly. Unsupported expressions do not narrow the filter, so the result is always correct.
@@ -23,13 +24,13 @@ pub(crate) enum Absorbed {
 }
 
 /// Narrows `filter` by one expression of a conjunction.
-pub(crate) fn absorb(filter: &mut ScanFilter, expr: &Expr) -> Absorbed {
+pub(crate) fn narrow_filter(filter: &mut ScanFilter, expr: &Expr) -> Absorbed {
     match expr {
         Expr::BinaryExpr(BinaryExpr {
             left,
             op: Operator::And,
             right,
-        }) => match (absorb(filter, left), absorb(filter, right)) {
+        }) => match (narrow_filter(filter, left), narrow_filter(filter, right)) {
             (Absorbed::Exactly, Absorbed::Exactly) => Absorbed::Exactly,
             _ => Absorbed::Loosely,
         },
@@ -123,7 +124,7 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
     Absorbed::Exactly
 }
 
-/// Returns the name of a column, also if the expression casts the time to another resolution.
+/// Returns the name of a column, also if the expression casts the time to microseconds or nanoseconds.
 fn column(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Column(column) => Some(&column.name),
@@ -179,7 +180,7 @@ mod tests {
             .and(at(20).gt(col("time")))
             .and(col("profile_type").eq(lit("a:b:c::")))
             .and(col("series").in_list(vec![lit(1i64), lit(2i64)], false));
-        assert_eq!(absorb(&mut filter, &expr), Absorbed::Exactly);
+        assert_eq!(narrow_filter(&mut filter, &expr), Absorbed::Exactly);
         assert_eq!(filter.time, Some(TimeSpan::new(10, 20)));
         assert_eq!(filter.profile_type, Some("a:b:c::".into()));
         assert_eq!(filter.series.unwrap().len(), 2);
@@ -189,7 +190,7 @@ mod tests {
     fn what_is_not_understood_narrows_nothing() {
         let mut filter = ScanFilter::default();
         let either = col("time").gt(at(10)).or(col("value").gt(lit(1i64)));
-        assert_eq!(absorb(&mut filter, &either), Absorbed::Loosely);
+        assert_eq!(narrow_filter(&mut filter, &either), Absorbed::Loosely);
         assert_eq!(filter.time, None);
     }
 
@@ -197,11 +198,11 @@ mod tests {
     fn two_types_at_once_stay_with_the_filter_above() {
         let mut filter = ScanFilter::default();
         assert_eq!(
-            absorb(&mut filter, &col("profile_type").eq(lit("a"))),
+            narrow_filter(&mut filter, &col("profile_type").eq(lit("a"))),
             Absorbed::Exactly
         );
         assert_eq!(
-            absorb(&mut filter, &col("profile_type").eq(lit("b"))),
+            narrow_filter(&mut filter, &col("profile_type").eq(lit("b"))),
             Absorbed::Loosely
         );
     }

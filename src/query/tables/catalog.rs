@@ -22,7 +22,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::query::decoded::context::Context;
 use crate::query::resources::runtime::Runtime;
-use crate::query::scan::provider::{Mapped, Provided, Relation, RowMap};
+use crate::query::scan::provider::{Mapped, Relation, RelationProvider, RowMap};
 use crate::query::scan::read;
 use crate::query::tables::bounds;
 use crate::query::tables::flat::Flat;
@@ -50,10 +50,10 @@ pub(crate) fn tables(context: &Arc<Context>) -> Vec<(String, Arc<dyn TableProvid
             context: context.clone(),
             table,
         };
-        let provided: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(relation)));
+        let provided: Arc<dyn TableProvider> = Arc::new(RelationProvider(Arc::new(relation)));
         (table.name().to_owned(), provided)
     });
-    let flat: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(Flat::all(context.clone()))));
+    let flat: Arc<dyn TableProvider> = Arc::new(RelationProvider(Arc::new(Flat::all(context.clone()))));
     stored.chain([("flat".to_owned(), flat)]).collect()
 }
 
@@ -101,7 +101,7 @@ fn plan(
         ..ScanFilter::default()
     };
     for expr in filters {
-        bounds::absorb(&mut filter, expr);
+        bounds::narrow_filter(&mut filter, expr);
     }
     let id = match stored.table {
         Table::Profiles | Table::Samples => {
@@ -114,14 +114,14 @@ fn plan(
     let mut columns = projection
         .cloned()
         .unwrap_or_else(|| (0..schema.fields().len()).collect());
-    let wanted = columns.len();
+    let column_count = columns.len();
     let id_index = schema.index_of(id)?;
     let at = columns
         .iter()
         .position(|column| *column == id_index)
         .unwrap_or_else(|| {
             columns.push(id_index);
-            wanted
+            column_count
         });
     let input = read::union_plan(
         &context.runtime,
@@ -130,24 +130,24 @@ fn plan(
         &filter,
         Some(&columns),
     )?;
-    let output = Arc::new(schema.project(&columns[..wanted])?);
-    let first = FirstOfId {
-        at,
-        wanted,
+    let output = Arc::new(schema.project(&columns[..column_count])?);
+    let first = FirstRowPerId {
+        id_column: at,
+        column_count,
         runtime: context.runtime.clone(),
     };
     Ok(Arc::new(Mapped::new(input, output, Arc::new(first))))
 }
 
-/// Keeps the first row of each id and the first `wanted` columns.
-struct FirstOfId {
-    at: usize,
-    wanted: usize,
+/// Keeps the first row of each id and the first `column_count` columns.
+struct FirstRowPerId {
+    id_column: usize,
+    column_count: usize,
     /// The ids are charged to the memory pool of this runtime.
     runtime: Arc<Runtime>,
 }
 
-impl std::fmt::Debug for FirstOfId {
+impl std::fmt::Debug for FirstRowPerId {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(self.name())
     }
@@ -161,7 +161,7 @@ fn set_bytes(count: usize) -> usize {
     places.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2
 }
 
-impl RowMap for FirstOfId {
+impl RowMap for FirstRowPerId {
     fn name(&self) -> &'static str {
         "FirstOfId"
     }
@@ -171,15 +171,15 @@ impl RowMap for FirstOfId {
     }
 
     fn apply(&self, input: BatchStream) -> BatchStream {
-        let (at, wanted) = (self.at, self.wanted);
+        let (id_column, column_count) = (self.id_column, self.column_count);
         let memory = self.runtime.reservation("ids");
         let mut seen = HashSet::new();
         let rows = input.map(move |batch| {
             let batch = batch?;
             memory.try_resize(set_bytes(seen.len() + batch.num_rows()))?;
-            let ids = batch.column(at).as_primitive::<Int64Type>().values();
+            let ids = batch.column(id_column).as_primitive::<Int64Type>().values();
             let mask: BooleanArray = ids.iter().map(|id| Some(seen.insert(*id))).collect();
-            let narrow = batch.project(&(0..wanted).collect::<Vec<_>>())?;
+            let narrow = batch.project(&(0..column_count).collect::<Vec<_>>())?;
             Ok(filter_record_batch(&narrow, &mask)?)
         });
         rows.boxed()
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::query::common::types::QueryLimits;
 
-    /// Returns the number of rows that `FirstOfId` keeps if each of `ids` ids occurs twice.
+    /// Returns the number of rows that `FirstRowPerId` keeps if each of `ids` ids occurs twice.
     async fn kept(ids: i64, memory: usize) -> Result<usize, QueryError> {
         let runtime = Runtime::new(&QueryLimits::default(), None)?.for_one_query(memory);
         let batch = |first: i64| {
@@ -202,9 +202,9 @@ mod tests {
         };
         let once: Vec<_> = (0..ids / 1000).map(|part| part * 1000).collect();
         let twice = once.clone().into_iter().chain(once).map(batch);
-        let first = FirstOfId {
-            at: 0,
-            wanted: 1,
+        let first = FirstRowPerId {
+            id_column: 0,
+            column_count: 1,
             runtime,
         };
         let mut rows = first.apply(futures::stream::iter(twice.collect::<Vec<_>>()).boxed());

@@ -21,11 +21,11 @@ pub(crate) fn conjunction(batch: &RecordBatch, conditions: Vec<Expr>) -> Result<
     let mut mask = BooleanArray::from(vec![true; batch.num_rows()]);
     for condition in conditions {
         let expr = create_physical_expr(&condition, &schema, &props, &planning)?;
-        let found = expr.evaluate(batch)?.into_array(batch.num_rows())?;
-        let Some(found) = found.as_any().downcast_ref::<BooleanArray>() else {
+        let values = expr.evaluate(batch)?.into_array(batch.num_rows())?;
+        let Some(values) = values.as_any().downcast_ref::<BooleanArray>() else {
             return Err(QueryError::invalid(format!("`{condition}` is not a condition")));
         };
-        mask = and_kleene(&mask, found)?;
+        mask = and_kleene(&mask, values)?;
     }
     Ok(mask)
 }

@@ -33,15 +33,15 @@ use alluvium_profile::selector::Matcher;
 use alluvium_profile::{Labels, ProfileType, SeriesId, StackId, TimeSpan};
 
 /// Columns that come from the series.
-const OF_SERIES: [&str; 2] = [SERVICE_NAME, LABELS];
+const SERIES_COLUMNS: [&str; 2] = [SERVICE_NAME, LABELS];
 /// Columns that come from the stack.
-const OF_STACK: [&str; 5] = ["function", "file", "line", "mapping", FRAMES];
+const STACK_COLUMNS: [&str; 5] = ["function", "file", "line", "mapping", FRAMES];
 
 /// The relation `flat`, optionally restricted by a selector.
 pub(crate) struct Flat {
     context: Arc<Context>,
     schema: SchemaRef,
-    chosen: Option<(ProfileType, Vec<Matcher>)>,
+    selected: Option<(ProfileType, Vec<Matcher>)>,
     time: Option<TimeSpan>,
 }
 
@@ -58,7 +58,7 @@ impl Flat {
         Self {
             context,
             schema: flat_schema(),
-            chosen: None,
+            selected: None,
             time: None,
         }
     }
@@ -74,7 +74,7 @@ impl Flat {
         Self {
             context,
             schema: flat_schema(),
-            chosen: Some((profile_type, matchers)),
+            selected: Some((profile_type, matchers)),
             time: Some(time),
         }
     }
@@ -83,7 +83,7 @@ impl Flat {
         ScanFilter {
             tenants: Some(self.context.tenants.clone()),
             time: self.time,
-            profile_type: self.chosen.as_ref().map(|(profile_type, _)| profile_type.into()),
+            profile_type: self.selected.as_ref().map(|(profile_type, _)| profile_type.into()),
             ..ScanFilter::default()
         }
     }
@@ -104,7 +104,7 @@ impl Relation for Flat {
         let mut filter = self.filter();
         filters
             .iter()
-            .map(|expr| match bounds::absorb(&mut filter, expr) {
+            .map(|expr| match bounds::narrow_filter(&mut filter, expr) {
                 Absorbed::Exactly => TableProviderFilterPushDown::Exact,
                 Absorbed::Loosely => match reads_only(expr) {
                     Some(Origin::Series | Origin::Stack) => TableProviderFilterPushDown::Exact,
@@ -122,7 +122,7 @@ impl Relation for Flat {
         let mut filter = self.filter();
         let (mut on_series, mut on_stack) = (Vec::new(), Vec::new());
         for expr in filters {
-            if bounds::absorb(&mut filter, expr) == Absorbed::Loosely {
+            if bounds::narrow_filter(&mut filter, expr) == Absorbed::Loosely {
                 match reads_only(expr) {
                     Some(Origin::Series) => on_series.push(expr.clone()),
                     Some(Origin::Stack) => on_stack.push(expr.clone()),
@@ -137,7 +137,7 @@ impl Relation for Flat {
         Box::pin(plan(Request {
             context: self.context.clone(),
             schema: self.schema.clone(),
-            chosen: self.chosen.clone(),
+            selected: self.selected.clone(),
             columns,
             filter,
             on_series,
@@ -149,7 +149,7 @@ impl Relation for Flat {
 struct Request {
     context: Arc<Context>,
     schema: SchemaRef,
-    chosen: Option<(ProfileType, Vec<Matcher>)>,
+    selected: Option<(ProfileType, Vec<Matcher>)>,
     columns: Vec<usize>,
     filter: ScanFilter,
     on_series: Vec<Expr>,
@@ -160,7 +160,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let Request {
         context,
         schema,
-        chosen,
+        selected,
         columns,
         mut filter,
         on_series,
@@ -169,20 +169,20 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let output = Arc::new(schema.project(&columns)?);
     let names: Vec<String> = output.fields().iter().map(|field| field.name().clone()).collect();
     let uses = |group: &[&str]| names.iter().any(|name| group.contains(&name.as_str()));
-    let matchers = chosen.as_ref().map_or(&[][..], |(_, matchers)| matchers);
+    let matchers = selected.as_ref().map_or(&[][..], |(_, matchers)| matchers);
     let time = filter.time.unwrap_or(TimeSpan::ALL);
 
     let mut of_series = None;
-    if uses(&OF_SERIES) || !on_series.is_empty() || !matchers.is_empty() {
+    if uses(&SERIES_COLUMNS) || !on_series.is_empty() || !matchers.is_empty() {
         let labels = context.labels(time).await?;
         let labels = Arc::new(labels);
-        if let Some((profile_type, matchers)) = &chosen {
-            let chosen = selection::select(labels.clone(), profile_type.clone(), matchers.clone()).await?;
-            narrow(&mut filter.series, chosen);
+        if let Some((profile_type, matchers)) = &selected {
+            let selected = selection::select(labels.clone(), profile_type.clone(), matchers.clone()).await?;
+            intersect(&mut filter.series, selected);
         }
         let columns = lookup::SeriesColumns::new(&labels);
         if !on_series.is_empty() {
-            narrow(&mut filter.series, Some(matching_series(&labels, &columns, on_series)?));
+            intersect(&mut filter.series, Some(matching_series(&labels, &columns, on_series)?));
         }
         of_series = Some(columns);
     }
@@ -194,24 +194,24 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let mut inputs: Vec<&str> = names
         .iter()
         .map(String::as_str)
-        .filter(|name| !OF_SERIES.contains(name) && !OF_STACK.contains(name))
+        .filter(|name| !SERIES_COLUMNS.contains(name) && !STACK_COLUMNS.contains(name))
         .collect();
-    if uses(&OF_SERIES) && !inputs.contains(&SERIES) {
+    if uses(&SERIES_COLUMNS) && !inputs.contains(&SERIES) {
         inputs.push(SERIES);
     }
-    if uses(&OF_STACK) && !inputs.contains(&STACK) {
+    if uses(&STACK_COLUMNS) && !inputs.contains(&STACK) {
         inputs.push(STACK);
     }
     let input = read::exact_plan(&context.runtime, &context.snapshot, Table::Samples, &filter, &inputs)?;
-    if !uses(&OF_SERIES) && !uses(&OF_STACK) {
+    if !uses(&SERIES_COLUMNS) && !uses(&STACK_COLUMNS) {
         return Ok(input);
     }
     let frames = if uses(&[FRAMES]) {
         Some(lookup::Frames::All)
     } else {
-        uses(&OF_STACK).then_some(lookup::Frames::Leaf)
+        uses(&STACK_COLUMNS).then_some(lookup::Frames::Leaf)
     };
-    let map = lookup::Widen::new(context, filter, time, of_series, output.clone(), frames);
+    let map = lookup::AddedColumns::new(context, filter, time, of_series, output.clone(), frames);
     Ok(Arc::new(Mapped::new(input, output, Arc::new(map))))
 }
 
@@ -248,13 +248,13 @@ fn matching_stacks(
     let loaded = context.frames(time, ids.clone());
     Box::pin(async move {
         let loaded = loaded.await?;
-        let mut found = HashSet::new();
+        let mut stacks = HashSet::new();
         // The stacks are processed in parts, because all frames of a part are in memory at the same time.
         let pieces = lookup::pieces(&loaded.table.read(), &ids);
         for piece in pieces {
             let columns = lookup::StackColumns::new(&runtime, &loaded.table.read(), piece, lookup::Frames::All)?;
             let mask = evaluate::conjunction(&columns.batch()?, conditions.clone())?;
-            found.extend(
+            stacks.extend(
                 piece
                     .iter()
                     .zip(mask.iter())
@@ -262,11 +262,11 @@ fn matching_stacks(
                     .map(|(id, _)| *id),
             );
         }
-        Ok(Arc::new(found))
+        Ok(Arc::new(stacks))
     })
 }
 
-fn narrow(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<SeriesId>>>) {
+fn intersect(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<SeriesId>>>) {
     let Some(by) = by else { return };
     *set = Some(match set.take() {
         Some(before) => Arc::new(before.intersection(&by).copied().collect()),
@@ -274,17 +274,17 @@ fn narrow(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<Serie
     });
 }
 
-/// Returns the origin of an expression's columns: `Sample` if they have several origins, `None` if the expression is
-/// volatile or has no columns.
+/// Returns the origin of an expression's columns: `Sample` if they have several origins or come from `samples`, `None`
+/// if the expression is volatile or has no columns.
 fn reads_only(expr: &Expr) -> Option<Origin> {
     let columns = expr.column_refs();
     if columns.is_empty() || expr.is_volatile() {
         return None;
     }
     let all = |group: &[&str]| columns.iter().all(|column| group.contains(&column.name.as_str()));
-    if all(&OF_SERIES) {
+    if all(&SERIES_COLUMNS) {
         Some(Origin::Series)
-    } else if all(&OF_STACK) {
+    } else if all(&STACK_COLUMNS) {
         Some(Origin::Stack)
     } else {
         Some(Origin::Sample)

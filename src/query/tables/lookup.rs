@@ -38,7 +38,7 @@ const ROW_BYTES: usize = 44;
 /// Maximum size of the frames in one batch in bytes. A batch of a single row may have more.
 const PART_BYTES: usize = 16 << 20;
 /// Number of stacks whose frames are processed together.
-const PIECE_STACKS: usize = 4096;
+const STACKS_PER_BATCH: usize = 4096;
 /// Maximum size of a column in bytes. The offsets in a column are signed 32-bit integers.
 const MAX_COLUMN_BYTES: usize = i32::MAX as usize;
 
@@ -75,7 +75,7 @@ pub(crate) enum Frames {
 }
 
 /// Adds columns of series and stacks to batches of samples.
-pub(crate) struct Widen(Arc<Inner>);
+pub(crate) struct AddedColumns(Arc<Inner>);
 
 struct Inner {
     context: Arc<Context>,
@@ -127,11 +127,11 @@ impl StackColumns {
         runtime: &Runtime,
         table: &StackTable,
         ids: &[StackId],
-        wanted: Frames,
+        frames_to_add: Frames,
     ) -> Result<Self, QueryError> {
         let memory = runtime.reservation("columns of stacks");
         memory.try_grow(table.all_text_bytes() + (table.frame_count() + ids.len()) * ROW_BYTES)?;
-        let frame_bytes: Vec<usize> = match wanted {
+        let frame_bytes: Vec<usize> = match frames_to_add {
             Frames::Leaf => Vec::new(),
             Frames::All => ids.iter().map(|id| bytes_of(table, *id)).collect(),
         };
@@ -164,7 +164,7 @@ impl StackColumns {
             file: take(&files, &leaves, None)?,
             line: take(&lines, &leaves, None)?,
             mapping: take(&mappings, &leaves, None)?,
-            frames: match wanted {
+            frames: match frames_to_add {
                 Frames::All => Some(frames(table, ids)?),
                 Frames::Leaf => None,
             },
@@ -196,7 +196,7 @@ impl StackColumns {
     }
 }
 
-impl Widen {
+impl AddedColumns {
     pub(crate) fn new(
         context: Arc<Context>,
         filter: ScanFilter,
@@ -217,13 +217,13 @@ impl Widen {
     }
 }
 
-impl std::fmt::Debug for Widen {
+impl std::fmt::Debug for AddedColumns {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Widen")
     }
 }
 
-impl RowMap for Widen {
+impl RowMap for AddedColumns {
     fn name(&self) -> &'static str {
         "Widen"
     }
@@ -238,7 +238,7 @@ impl RowMap for Widen {
                     inner.stacks.get_or_try_init(|| inner.load(frames)).await?;
                 }
                 let parts = inner.parts(&batch);
-                Ok::<_, QueryError>(stream::iter(parts).map(move |part| inner.widen(&part)))
+                Ok::<_, QueryError>(stream::iter(parts).map(move |part| inner.add_columns(&part)))
             }
         });
         rows.try_flatten().boxed()
@@ -280,7 +280,7 @@ impl Inner {
         parts
     }
 
-    fn widen(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
+    fn add_columns(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
         let series = rows(batch, SERIES, self.series.as_ref().map(|columns| &columns.index));
         let stack = rows(batch, STACK, self.stacks.get().map(|columns| &columns.index));
         let mut columns = Vec::with_capacity(self.output.fields().len());
@@ -318,12 +318,12 @@ impl Inner {
     }
 }
 
-/// Splits the ids into parts of at most [`PIECE_STACKS`] stacks and [`PART_BYTES`] of frames.
+/// Splits the ids into parts of at most [`STACKS_PER_BATCH`] stacks and [`PART_BYTES`] of frames.
 pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [StackId]> {
     let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
     for (at, id) in ids.iter().enumerate() {
         let more = bytes_of(table, *id);
-        if at > start && (size + more > PART_BYTES || at - start >= PIECE_STACKS) {
+        if at > start && (size + more > PART_BYTES || at - start >= STACKS_PER_BATCH) {
             pieces.push(&ids[start..at]);
             (start, size) = (at, 0);
         }

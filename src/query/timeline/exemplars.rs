@@ -36,7 +36,7 @@ pub(crate) struct Span {
 }
 
 /// Replaces `best` if the candidate is greater.
-pub(crate) fn prefer(best: &mut Option<Candidate>, candidate: Candidate) {
+pub(crate) fn keep_greater(best: &mut Option<Candidate>, candidate: Candidate) {
     *best = (*best).max(Some(candidate));
 }
 
@@ -104,7 +104,7 @@ mod tests {
         };
         let mut best = None;
         for (value, time) in [(-3, 9), (5, 1), (5, 4), (5, 2), (1, 8)] {
-            prefer(&mut best, candidate(value, time));
+            keep_greater(&mut best, candidate(value, time));
         }
         assert_eq!(best, Some(candidate(5, 4)));
     }

@@ -1,7 +1,7 @@
 //! Heatmaps: the number of profiles, or of spans in profiles, for each step and each range of values.
 //!
 //! In: [`HeatmapQuery`]. Out: lines of slots, each with the cells that are not empty. The values of all lines share one
-//! scale of [`ROWS`] equal ranges, so that lines can be compared. A heatmap of profiles reads no samples.
+//! scale of [`VALUE_RANGES`] equal ranges, so that lines can be compared. A heatmap of profiles reads no samples.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::{
-    Exemplar, ExemplarKind, HeatmapCell, HeatmapLine, HeatmapOf, HeatmapQuery, HeatmapSlot,
+    Exemplar, ExemplarKind, HeatmapCell, HeatmapLine, HeatmapQuery, HeatmapSlot, HeatmapSource,
 };
 use crate::query::decoded::context::Context;
-use crate::query::decoded::totals::Chosen;
+use crate::query::decoded::totals::SelectedRuns;
 use crate::query::series::selection;
 use crate::query::timeline::exemplars;
-use crate::query::timeline::exemplars::{Candidate, prefer};
+use crate::query::timeline::exemplars::{Candidate, keep_greater};
 use crate::query::timeline::spans;
 use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
@@ -29,24 +29,24 @@ use alluvium_base::BoxFuture;
 use alluvium_profile::Labels;
 
 /// Number of ranges of values.
-const ROWS: i64 = 20;
+const VALUE_RANGES: i64 = 20;
 /// Maximum number of cells of a result.
 const MAX_CELLS: usize = 1_000_000;
-/// Memory of a cell with its place in the map, in bytes.
+/// Memory of a cell and its entry in the map, in bytes.
 const CELL_BYTES: usize = 192;
 
-/// Line, step and row of a cell.
-type Place = (u32, i64, i64);
+/// The line, the step and the index of the value range of a cell.
+type CellKey = (u32, i64, i64);
 
 #[derive(Debug, Default)]
 struct Cell {
     count: u64,
-    best: Option<Candidate>,
+    candidate: Option<Candidate>,
 }
 
 /// The values that are counted.
 enum Values {
-    Profiles(Chosen),
+    Profiles(SelectedRuns),
     Spans(SpanSums),
 }
 
@@ -65,23 +65,23 @@ pub(crate) fn select(
             series: selection::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
             ..ScanFilter::default()
         };
-        let values = match query.of {
-            HeatmapOf::Spans => Values::Spans(spans::sums(&context, &filter).await?),
-            HeatmapOf::Profiles => Values::Profiles(context.totals(filter.clone()).await?),
+        let values = match query.source {
+            HeatmapSource::Spans => Values::Spans(spans::sums(&context, &filter).await?),
+            HeatmapSource::Profiles => Values::Profiles(context.totals(filter.clone()).await?),
         };
         let memory = context.runtime.reservation("cells of a heatmap");
         let of_groups = context.runtime.reservation("lines of series");
         let (known, limit, kind) = (labels.clone(), query.limit, query.exemplars);
         let counted = blocking::run(move |cancellation| {
             let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
-            let counting = Counting { groups, steps, memory };
+            let counting = CellCounter { groups, steps, memory };
             counting.run(&values, limit, cancellation)
         });
         let counted = counted.await?;
         let exemplars = match kind {
             ExemplarKind::None => Vec::new(),
             ExemplarKind::Profile | ExemplarKind::Span => {
-                let candidates = counted.cells.values().filter_map(|cell| cell.best).collect();
+                let candidates = counted.cells.values().filter_map(|cell| cell.candidate).collect();
                 exemplars::of(&context, &filter, labels, candidates).await?
             }
         };
@@ -89,15 +89,15 @@ pub(crate) fn select(
     })
 }
 
-/// The cells of a heatmap in the order of line, step and row.
-struct Counted {
-    cells: BTreeMap<Place, Cell>,
+/// The cells of a heatmap in the order of line, step and range of values.
+struct CountedCells {
+    cells: BTreeMap<CellKey, Cell>,
     labels: HashMap<u32, Labels>,
     scale: Scale,
     _memory: MemoryReservation,
 }
 
-impl Counted {
+impl CountedCells {
     /// Returns the lines in the order of their labels. `exemplars` contains one exemplar for each cell, in the order of
     /// the cells, or is empty.
     fn lines(
@@ -121,7 +121,7 @@ impl Counted {
             }
             if let Some(slot) = line.slots.last_mut() {
                 slot.cells.push(HeatmapCell {
-                    least: self.scale.least_of(row),
+                    min: self.scale.min_of_row(row),
                     count: cell.count,
                     exemplar: exemplars.next(),
                 });
@@ -133,15 +133,15 @@ impl Counted {
     }
 }
 
-struct Counting {
+struct CellCounter {
     groups: Groups,
     steps: Steps,
     memory: MemoryReservation,
 }
 
-impl Counting {
+impl CellCounter {
     /// Counts the values of the `limit` lines with the largest sums (0 for all lines).
-    fn run(self, values: &Values, limit: usize, cancellation: &Cancellation) -> Result<Counted, QueryError> {
+    fn run(self, values: &Values, limit: usize, cancellation: &Cancellation) -> Result<CountedCells, QueryError> {
         let kept = self.largest(values, limit);
         let is_kept = |group| kept.as_ref().is_none_or(|kept| kept.contains(&group));
         let mut bounds = None;
@@ -152,7 +152,7 @@ impl Counting {
             Ok(())
         })?;
         let scale = Scale::new(bounds);
-        let mut cells: BTreeMap<Place, Cell> = BTreeMap::new();
+        let mut cells: BTreeMap<CellKey, Cell> = BTreeMap::new();
         let mut labels = HashMap::new();
         values.for_each(&mut |value| {
             let group = self.groups.of(value.series);
@@ -162,7 +162,7 @@ impl Counting {
             let place = (group, self.steps.of(value.time), scale.row_of(value.value));
             let cell = cells.entry(place).or_default();
             cell.count += 1;
-            prefer(&mut cell.best, value);
+            keep_greater(&mut cell.candidate, value);
             if cell.count == 1 {
                 cancellation.check()?;
                 self.memory.try_resize(cells.len() * CELL_BYTES)?;
@@ -175,7 +175,7 @@ impl Counting {
             }
             Ok(())
         })?;
-        Ok(Counted {
+        Ok(CountedCells {
             cells,
             labels,
             scale,
@@ -207,8 +207,8 @@ impl Values {
     /// type is 0.
     fn for_each(&self, take: &mut dyn FnMut(Candidate) -> Result<(), QueryError>) -> Result<(), QueryError> {
         match self {
-            Self::Profiles(chosen) => chosen.runs().try_for_each(|run| {
-                let mut counted = run.between(chosen.time()).filter(|(_, value)| *value != 0);
+            Self::Profiles(selected) => selected.runs().try_for_each(|run| {
+                let mut counted = run.between(selected.time()).filter(|(_, value)| *value != 0);
                 counted.try_for_each(|(time, value)| {
                     take(Candidate {
                         value,
@@ -226,27 +226,27 @@ impl Values {
 /// Ranges of equal length from the smallest to the largest value.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
-    least: i64,
+    min: i64,
     length: i128,
 }
 
 impl Scale {
     fn new(bounds: Option<Bounds<i64>>) -> Self {
-        let Bounds { least, most } = bounds.unwrap_or(Bounds::new(0, 0));
-        let values = i128::from(most) - i128::from(least) + 1;
+        let Bounds { min, max } = bounds.unwrap_or(Bounds::new(0, 0));
+        let values = i128::from(max) - i128::from(min) + 1;
         // The length is rounded up so that no value is above the last range.
-        let length = values.div_euclid(ROWS.into()) + i128::from(values.rem_euclid(ROWS.into()) != 0);
-        Self { least, length }
+        let length = values.div_euclid(VALUE_RANGES.into()) + i128::from(values.rem_euclid(VALUE_RANGES.into()) != 0);
+        Self { min, length }
     }
 
-    /// Returns the range that contains a value of the scale.
+    /// Returns the index of the range that contains a value of the scale.
     fn row_of(self, value: i64) -> i64 {
-        ((i128::from(value) - i128::from(self.least)) / self.length) as i64
+        ((i128::from(value) - i128::from(self.min)) / self.length) as i64
     }
 
-    /// Returns the smallest value of a range.
-    fn least_of(self, row: i64) -> i64 {
-        (i128::from(self.least) + self.length * i128::from(row)) as i64
+    /// Returns the smallest value of the range with the index `row`.
+    fn min_of_row(self, row: i64) -> i64 {
+        (i128::from(self.min) + self.length * i128::from(row)) as i64
     }
 }
 
@@ -256,15 +256,15 @@ mod tests {
 
     #[test]
     fn every_value_lies_in_a_range_of_the_scale() {
-        for (least, most) in [(0, 0), (0, 19), (0, 20), (-7, 1_000_003), (i64::MIN, i64::MAX), (5, 6)] {
-            let scale = Scale::new(Some(Bounds::new(least, most)));
-            for value in [least, least / 2 + most / 2, most] {
+        for (min, max) in [(0, 0), (0, 19), (0, 20), (-7, 1_000_003), (i64::MIN, i64::MAX), (5, 6)] {
+            let scale = Scale::new(Some(Bounds::new(min, max)));
+            for value in [min, min / 2 + max / 2, max] {
                 let row = scale.row_of(value);
-                assert!((0..ROWS).contains(&row), "{least} {most} {value}");
-                assert!(scale.least_of(row) <= value, "{least} {most} {value}");
-                assert!(i128::from(value) < i128::from(scale.least_of(row)) + scale.length);
+                assert!((0..VALUE_RANGES).contains(&row), "{min} {max} {value}");
+                assert!(scale.min_of_row(row) <= value, "{min} {max} {value}");
+                assert!(i128::from(value) < i128::from(scale.min_of_row(row)) + scale.length);
             }
-            assert_eq!((scale.row_of(least), scale.least_of(0)), (0, least));
+            assert_eq!((scale.row_of(min), scale.min_of_row(0)), (0, min));
         }
     }
 }

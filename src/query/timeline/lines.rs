@@ -16,12 +16,12 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::{Aggregation, ExemplarKind, SeriesPoints, SeriesQuery};
 use crate::query::decoded::context::Context;
 use crate::query::decoded::labels::SeriesLabels;
-use crate::query::decoded::totals::Chosen;
+use crate::query::decoded::totals::SelectedRuns;
 use crate::query::series::selection;
 use crate::query::stacks::call_site;
 use crate::query::stacks::call_site::ValuesBelow;
 use crate::query::timeline::exemplars;
-use crate::query::timeline::exemplars::{Candidate, prefer};
+use crate::query::timeline::exemplars::{Candidate, keep_greater};
 use crate::query::timeline::spans;
 use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
@@ -35,7 +35,7 @@ const POINT_BYTES: usize = 128;
 /// Memory of a line with its map of points, and of the line in the result, in bytes.
 const LINE_BYTES: usize = 320;
 /// Memory of the candidate of a point with its share of the empty slots, in bytes.
-const BEST_BYTES: usize = 128;
+const CANDIDATE_BYTES: usize = 128;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
@@ -44,10 +44,10 @@ struct Cell {
 }
 
 /// The line and the step of a point.
-type Place = (u32, i64);
+type PointKey = (u32, i64);
 
 /// The best candidate for the exemplar of each point.
-type Best = HashMap<Place, Option<Candidate>>;
+type BestCandidates = HashMap<PointKey, Option<Candidate>>;
 
 pub(crate) fn select(
     context: Arc<Context>,
@@ -71,12 +71,12 @@ pub(crate) fn select(
             ..ScanFilter::default()
         };
         let mut samples = filter.clone();
-        let mut below = None;
+        let mut values_below = None;
         if !query.call_site.is_empty() {
             samples.stacks = Some(call_site::stacks_below(&context, &filter, query.call_site.clone()).await?);
-            below = Some(call_site::values(&context, &samples).await?);
+            values_below = Some(call_site::values(&context, &samples).await?);
         }
-        let chosen = context.totals(filter.clone()).await?;
+        let selected = context.totals(filter.clone()).await?;
         let spans = match query.exemplars {
             ExemplarKind::Span => Some(spans::sums(&context, &samples).await?),
             ExemplarKind::None | ExemplarKind::Profile => None,
@@ -86,19 +86,19 @@ pub(crate) fn select(
         let (known, kind) = (labels.clone(), query.exemplars);
         let answered = blocking::run(move |cancellation| {
             let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
-            let counting = Counting {
+            let counting = PointCounter {
                 groups,
                 steps,
                 lines: BTreeMap::new(),
                 points: 0,
-                best: Best::new(),
+                candidates: BestCandidates::new(),
                 memory,
             };
-            counting.run(&chosen, below, spans.as_ref(), &query, cancellation)
+            counting.run(&selected, values_below, spans.as_ref(), &query, cancellation)
         });
-        let Answered {
+        let LinesWithCandidates {
             mut lines,
-            best,
+            candidates: best,
             _memory,
         } = answered.await?;
         if kind != ExemplarKind::None {
@@ -113,37 +113,39 @@ type Lines = Vec<(u32, SeriesPoints)>;
 
 /// Lines without exemplars, and the candidates for their points. Their memory is charged to the query until this value
 /// is dropped.
-struct Answered {
+struct LinesWithCandidates {
     lines: Lines,
-    best: Best,
+    candidates: BestCandidates,
     _memory: MemoryReservation,
 }
 
-struct Counting {
+struct PointCounter {
     groups: Groups,
     steps: Steps,
     lines: BTreeMap<u32, BTreeMap<i64, Cell>>,
     points: usize,
-    best: Best,
+    candidates: BestCandidates,
     memory: MemoryReservation,
 }
 
-impl Counting {
+impl PointCounter {
     fn run(
         mut self,
-        chosen: &Chosen,
-        mut below: Option<ValuesBelow>,
+        selected: &SelectedRuns,
+        mut values_below: Option<ValuesBelow>,
         spans: Option<&SpanSums>,
         query: &SeriesQuery,
         cancellation: &Cancellation,
-    ) -> Result<Answered, QueryError> {
-        for run in chosen.runs() {
+    ) -> Result<LinesWithCandidates, QueryError> {
+        for run in selected.runs() {
             cancellation.check()?;
             let group = self.groups.of(run.series);
             // If the total of a profile for the type is 0, the profile adds no point. Lines without points are omitted.
-            let counted = run.between(chosen.time()).filter(|(_, total)| *total != 0);
+            let counted = run.between(selected.time()).filter(|(_, total)| *total != 0);
             for (time, total) in counted {
-                let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
+                let total = values_below
+                    .as_mut()
+                    .map_or(total, |values_below| values_below.take((run.series, time)));
                 let step = self.steps.of(time);
                 self.count(group, step, total, cancellation)?;
                 if query.exemplars == ExemplarKind::Profile {
@@ -153,15 +155,15 @@ impl Counting {
                         series: run.series,
                         span: None,
                     };
-                    prefer(self.best.entry((group, step)).or_default(), candidate);
+                    keep_greater(self.candidates.entry((group, step)).or_default(), candidate);
                 }
             }
         }
         for candidate in spans.into_iter().flat_map(SpanSums::candidates) {
             let place = (self.groups.of(candidate.series), self.steps.of(candidate.time));
-            let before = self.best.capacity();
-            prefer(self.best.entry(place).or_default(), candidate);
-            if self.best.capacity() != before {
+            let before = self.candidates.capacity();
+            keep_greater(self.candidates.entry(place).or_default(), candidate);
+            if self.candidates.capacity() != before {
                 cancellation.check()?;
                 self.charge()?;
             }
@@ -174,9 +176,9 @@ impl Counting {
             lines.truncate(query.limit);
         }
         lines.sort_by(|(_, left), (_, right)| left.labels.cmp(&right.labels));
-        Ok(Answered {
+        Ok(LinesWithCandidates {
             lines,
-            best: self.best,
+            candidates: self.candidates,
             _memory: self.memory,
         })
     }
@@ -204,7 +206,8 @@ impl Counting {
     }
 
     fn charge(&self) -> Result<(), QueryError> {
-        let bytes = self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.best.capacity() * BEST_BYTES;
+        let bytes =
+            self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.candidates.capacity() * CANDIDATE_BYTES;
         Ok(self.memory.try_resize(bytes)?)
     }
 
@@ -229,21 +232,21 @@ async fn add_exemplars(
     context: &Arc<Context>,
     filter: &ScanFilter,
     labels: Arc<SeriesLabels>,
-    best: Best,
+    best: BestCandidates,
     steps: Steps,
     lines: &mut [(u32, SeriesPoints)],
 ) -> Result<(), QueryError> {
     let index: HashMap<u32, usize> = lines.iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
-    let mut places = Vec::new();
+    let mut points = Vec::new();
     let mut candidates = Vec::new();
     for ((group, step), candidate) in best {
         if let (Some(at), Some(candidate)) = (index.get(&group), candidate) {
-            places.push((*at, steps.edge_ms(step)));
+            points.push((*at, steps.edge_ms(step)));
             candidates.push(candidate);
         }
     }
     let exemplars = exemplars::of(context, filter, labels, candidates).await?;
-    for ((at, edge), exemplar) in places.into_iter().zip(exemplars) {
+    for ((at, edge), exemplar) in points.into_iter().zip(exemplars) {
         if let Some((_, line)) = lines.get_mut(at) {
             line.exemplars.insert(edge, exemplar);
         }

@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::TimeRange;
-use crate::query::series::selection::{CHARGED_AT_ONCE, Synthetic};
+use crate::query::series::selection::{SERIES_PER_CHARGE, Synthetic};
 use alluvium_profile::{Labels, ProfileType, SeriesId, TimeSpan};
 
 /// Microseconds in a millisecond.
@@ -50,13 +50,13 @@ impl Steps {
         TimeSpan::new(start.saturating_sub(self.step_us).saturating_add(MILLISECOND_US), end)
     }
 
-    /// Returns the number of the step that contains `time` (in microseconds). The first step is 0.
+    /// Returns the number of the step that contains `time` (in microseconds since 1970). The first step is 0.
     pub(crate) fn of(self, time: i64) -> i64 {
         let whole = time.saturating_sub(time.rem_euclid(MILLISECOND_US));
         steps_after(self.range.micros().start, whole, self.step_us)
     }
 
-    /// Returns the right edge of a step in milliseconds.
+    /// Returns the right edge of a step in milliseconds since 1970.
     pub(crate) fn edge_ms(self, step: i64) -> i64 {
         let step_ms = self.step_us / 1000;
         self.range.start_ms.saturating_add(step.saturating_mul(step_ms))
@@ -77,7 +77,7 @@ pub(crate) struct Groups {
     memory: MemoryReservation,
 }
 
-/// Memory of a line with its labels and its place in the index, in bytes.
+/// Memory of a line with its labels and its entry in the index, in bytes.
 const GROUP_BYTES: usize = 256;
 /// Memory of a series with its share of the empty slots, in bytes.
 const SERIES_BYTES: usize = 32;
@@ -103,17 +103,17 @@ impl Groups {
         let synthetic = synthetic.then(|| Synthetic::of(profile_type));
         let mut index: HashMap<Labels, u32> = HashMap::from([(Labels::default(), 0)]);
         for (id, labels) in labels {
-            let wanted = |name: &str| group_by.iter().any(|by| by == name);
+            let is_grouped = |name: &str| group_by.iter().any(|by| by == name);
             let key = match &synthetic {
-                Some(synthetic) => synthetic.with(labels).filtered(wanted),
-                None => labels.filtered(wanted),
+                Some(synthetic) => synthetic.with(labels).filtered(is_grouped),
+                None => labels.filtered(is_grouped),
             };
             let group = *index.entry(key).or_insert_with_key(|key| {
                 groups.labels.push(key.clone());
                 (groups.labels.len() - 1) as u32
             });
             groups.by_series.insert(*id, group);
-            if groups.by_series.len().is_multiple_of(CHARGED_AT_ONCE) {
+            if groups.by_series.len().is_multiple_of(SERIES_PER_CHARGE) {
                 cancellation.check()?;
                 groups.charge()?;
             }

@@ -8,17 +8,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jsonwebtoken::{Algorithm, Header, decode_header};
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
 use crate::server::access::identity::{Identity, Rights, TenantScope};
-use crate::server::access::jwks::{Algorithm, Keys, Signature};
+use crate::server::access::jwks::{Keys, Signature};
 use crate::server::access::options::{AccessError, OidcOptions};
 use crate::server::access::refusal::Refusal;
-use crate::server::access::secret;
 use alluvium_profile::TenantId;
 use alluvium_wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_decoded};
 
@@ -41,14 +40,6 @@ pub(super) struct Issuer {
     keys: Mutex<Option<(Arc<Keys>, Instant)>>,
     /// Time at which the last fetch ended, even if it failed. The lock is held during a fetch.
     fetching: Arc<tokio::sync::Mutex<Option<Instant>>>,
-}
-
-#[derive(Deserialize)]
-struct Header {
-    alg: String,
-    kid: Option<String>,
-    /// Extensions that the receiver must understand. This server understands none.
-    crit: Option<Value>,
 }
 
 /// Returns true if the text has the form of a JSON Web Token.
@@ -91,22 +82,22 @@ impl Issuer {
 
     /// Verifies a token, and returns its identity and the remaining time of its validity.
     pub(super) async fn verify(self: &Arc<Self>, token: &str) -> Result<(Arc<Identity>, Duration), Refusal> {
-        let read = Token::read(token).ok_or(Refusal::Wrong)?;
+        let header = read_header(token).ok_or(Refusal::Wrong)?;
         let keys = self.keys().await?;
-        let mut checked = read.check(&keys);
+        let mut checked = keys.check(&header, token);
         if checked == Signature::UnknownKey {
             let newer = self.fetched(&keys).await;
-            checked = read.check(&newer);
+            checked = newer.check(&header, token);
         }
-        if checked != Signature::Right {
+        let Signature::Right(claims) = checked else {
             return Err(Refusal::Wrong);
-        }
+        };
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        let left = valid_for(&self.options, &read.claims, now).ok_or(Refusal::Wrong)?;
-        Ok((identity(&self.options, &read.claims), left))
+        let left = valid_for(&self.options, &claims, now).ok_or(Refusal::Wrong)?;
+        Ok((identity(&self.options, &claims), left))
     }
 
     /// Returns the known keys. If no keys are known, fetches them first. Keys older than [`KEYS_AGE`] remain in use
@@ -173,38 +164,15 @@ impl Issuer {
     }
 }
 
-/// A token whose signature is not verified yet.
-struct Token<'a> {
-    algorithm: Algorithm,
-    key: Option<String>,
-    claims: Map<String, Value>,
-    signed: &'a [u8],
-    signature: Vec<u8>,
-}
-
-impl<'a> Token<'a> {
-    fn read(token: &'a str) -> Option<Self> {
-        if token.len() > MAX_TOKEN_BYTES {
-            return None;
-        }
-        let (signed, signature) = token.rsplit_once('.')?;
-        let (header, claims) = signed.split_once('.')?;
-        let header: Header = serde_json::from_slice(&secret::bytes(header)?).ok()?;
-        if header.crit.is_some() {
-            return None;
-        }
-        Some(Self {
-            algorithm: Algorithm::named(&header.alg)?,
-            key: header.kid,
-            claims: serde_json::from_slice(&secret::bytes(claims)?).ok()?,
-            signed: signed.as_bytes(),
-            signature: secret::bytes(signature)?,
-        })
+/// Returns the header of a token, which is not verified yet. Refuses every algorithm except RS256 and ES256, so that no
+/// keys are fetched for others, and every extension that the receiver must understand, because this server understands
+/// none.
+fn read_header(token: &str) -> Option<Header> {
+    if token.len() > MAX_TOKEN_BYTES {
+        return None;
     }
-
-    fn check(&self, keys: &Keys) -> Signature {
-        keys.check(self.algorithm, self.key.as_deref(), self.signed, &self.signature)
-    }
+    let header = decode_header(token).ok()?;
+    (matches!(header.alg, Algorithm::RS256 | Algorithm::ES256) && header.crit.is_none()).then_some(header)
 }
 
 /// Checks the issuer, the audience and the times of a token. Returns its remaining validity, or `None` if it is
@@ -273,6 +241,7 @@ mod tests {
 
     use super::*;
     use crate::server::access::identity::Right;
+    use crate::server::access::secret;
 
     const NOW: u64 = 1_700_000_000;
 
@@ -356,11 +325,11 @@ mod tests {
             json!({"alg": "RS256", "crit": ["b64"]}),
         ] {
             let token = format!("{}.{}.AA", part(header.clone()), part(json!({})));
-            assert!(is_jwt(&token) && Token::read(&token).is_none(), "{header}");
+            assert!(is_jwt(&token) && read_header(&token).is_none(), "{header}");
         }
         let good = format!("{}.{}.AA", part(json!({"alg": "RS256"})), part(json!({})));
-        assert!(Token::read(&good).is_some());
-        assert!(Token::read(&format!("{good}{}", "A".repeat(MAX_TOKEN_BYTES))).is_none());
+        assert!(read_header(&good).is_some());
+        assert!(read_header(&format!("{good}{}", "A".repeat(MAX_TOKEN_BYTES))).is_none());
         assert!(!is_jwt("allu_abc"));
     }
 

@@ -1,12 +1,14 @@
-//! Public keys of an issuer (RFC 7517), and checks of signatures by these keys: RS256 and ES256 only.
+//! Public keys of an issuer (RFC 7517), and checks of tokens by these keys: RS256 and ES256 only.
 //!
-//! In: the text of a key set, and signed bytes. Out: whether the signature is valid. A key is used only for the
-//! algorithm of its key type, regardless of the algorithm that a token names.
+//! In: the text of a key set, and a token. Out: the claims of the token, if its signature is valid. A key is used only
+//! for the algorithm of its key type, regardless of the algorithm that a token names.
 
-use ring::signature::{ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey};
-use serde::Deserialize;
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode};
+use serde_json::{Map, Value};
 
 use crate::server::access::secret;
+use crate::server::access::signatures::use_ring;
 
 const MOST: usize = 64;
 
@@ -14,57 +16,15 @@ pub(super) struct Keys(Vec<Key>);
 
 struct Key {
     id: Option<String>,
-    public: Public,
-}
-
-enum Public {
-    /// Modulus and exponent, big-endian.
-    Rsa(Vec<u8>, Vec<u8>),
-    /// A point of P-256, uncompressed.
-    P256(Vec<u8>),
-}
-
-#[derive(Deserialize)]
-struct Document {
-    keys: Vec<Described>,
-}
-
-#[derive(Deserialize)]
-struct Described {
-    kty: String,
-    kid: Option<String>,
-    alg: Option<String>,
-    #[serde(rename = "use")]
-    purpose: Option<String>,
-    n: Option<String>,
-    e: Option<String>,
-    crv: Option<String>,
-    x: Option<String>,
-    y: Option<String>,
-}
-
-/// An algorithm of token signatures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Algorithm {
-    Rs256,
-    Es256,
-}
-
-impl Algorithm {
-    /// Returns the algorithm with this name, or `None` for all others, including `none`.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        match name {
-            "RS256" => Some(Self::Rs256),
-            "ES256" => Some(Self::Es256),
-            _ => None,
-        }
-    }
+    algorithm: Algorithm,
+    public: DecodingKey,
 }
 
 /// The result of a signature check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Signature {
-    Right,
+    /// The signature is valid. The claims are not checked.
+    Right(Map<String, Value>),
     Wrong,
     /// The set has no key for the signature. The issuer may have a new key.
     UnknownKey,
@@ -73,82 +33,78 @@ pub(super) enum Signature {
 impl Keys {
     /// Parses a key set. Ignores keys that are not for signatures with RS256 or ES256.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
-        let document: Document = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        if document.keys.len() > MOST {
+        use_ring();
+        let set: JwkSet = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if set.keys.len() > MOST {
             return Err(format!("the key set has more than {MOST} keys"));
         }
-        let keys: Vec<Key> = document.keys.into_iter().filter_map(Key::of).collect();
+        let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::of).collect();
         if keys.is_empty() {
             return Err("the key set has no key for RS256 or ES256".to_owned());
         }
         Ok(Self(keys))
     }
 
-    /// Checks a signature with the key of this id. If `id` is `None`, the set must contain exactly one key for the
-    /// algorithm.
-    pub(super) fn check(&self, algorithm: Algorithm, id: Option<&str>, signed: &[u8], signature: &[u8]) -> Signature {
-        let mut fitting = self.0.iter().filter(|key| key.public.algorithm() == algorithm);
-        let key = match id {
-            Some(id) => fitting.find(|key| key.id.as_deref() == Some(id)),
+    /// Checks the signature of a token with the key that its header names. If the header names no key, the set must
+    /// contain exactly one key for the algorithm.
+    pub(super) fn check(&self, header: &Header, token: &str) -> Signature {
+        let mut fitting = self.0.iter().filter(|key| key.algorithm == header.alg);
+        let key = match &header.kid {
+            Some(id) => fitting.find(|key| key.id.as_ref() == Some(id)),
             None => fitting.next().filter(|_| fitting.next().is_none()),
         };
-        match key {
-            Some(key) if key.public.has_signed(signed, signature) => Signature::Right,
-            Some(_) => Signature::Wrong,
-            None => Signature::UnknownKey,
-        }
+        let Some(key) = key else {
+            return Signature::UnknownKey;
+        };
+        let mut only_signature = Validation::new(key.algorithm);
+        only_signature.required_spec_claims.clear();
+        only_signature.validate_exp = false;
+        only_signature.validate_aud = false;
+        let token = decode(token, &key.public, &only_signature);
+        token.map_or(Signature::Wrong, |token| Signature::Right(token.claims))
     }
 }
 
 impl Key {
-    fn of(described: Described) -> Option<Self> {
-        let bytes = |text: Option<String>| text.as_deref().and_then(secret::bytes);
-        let (public, algorithm) = match described.kty.as_str() {
-            "RSA" => {
+    fn of(described: Jwk) -> Option<Self> {
+        let (algorithm, public) = match &described.algorithm {
+            AlgorithmParameters::RSA(key) => {
                 // Some issuers write a leading zero, which other formats need to mark a number as positive.
-                let number = |text| Some(bytes(text)?.into_iter().skip_while(|byte| *byte == 0).collect());
-                (Public::Rsa(number(described.n)?, number(described.e)?), "RS256")
+                let number = |text| {
+                    let bytes = secret::bytes(text)?.into_iter();
+                    Some(bytes.skip_while(|byte| *byte == 0).collect::<Vec<u8>>())
+                };
+                let public = DecodingKey::from_rsa_raw_components(&number(&key.n)?, &number(&key.e)?);
+                (Algorithm::RS256, public)
             }
-            "EC" if described.crv.as_deref() == Some("P-256") => {
-                let (x, y) = (bytes(described.x)?, bytes(described.y)?);
-                let point = [&[4], x.as_slice(), y.as_slice()].concat();
-                (Public::P256(point), "ES256")
+            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => {
+                (Algorithm::ES256, DecodingKey::from_ec_components(&key.x, &key.y).ok()?)
             }
             _ => return None,
         };
-        let fits = |said: Option<&str>, wanted: &str| said.is_none_or(|said| said == wanted);
-        let is_ours = fits(described.alg.as_deref(), algorithm) && fits(described.purpose.as_deref(), "sig");
+        let common = described.common;
+        let is_ours = common
+            .key_algorithm
+            .is_none_or(|said| said == KeyAlgorithm::from(algorithm))
+            && common.public_key_use.is_none_or(|said| said == PublicKeyUse::Signature);
         is_ours.then_some(Self {
-            id: described.kid,
+            id: common.key_id,
+            algorithm,
             public,
         })
     }
 }
 
-impl Public {
-    fn algorithm(&self) -> Algorithm {
-        match self {
-            Self::Rsa(..) => Algorithm::Rs256,
-            Self::P256(_) => Algorithm::Es256,
-        }
-    }
-
-    fn has_signed(&self, signed: &[u8], signature: &[u8]) -> bool {
-        match self {
-            Self::Rsa(n, e) => RsaPublicKeyComponents { n, e }
-                .verify(&RSA_PKCS1_2048_8192_SHA256, signed, signature)
-                .is_ok(),
-            Self::P256(point) => UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)
-                .verify(signed, signature)
-                .is_ok(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use alluvium_wire::jwt::sign_rs256;
     use ring::rand::SystemRandom;
-    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+    use ring::signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, RsaKeyPair, RsaPublicKeyComponents,
+    };
+    use rustls::pki_types::PrivatePkcs8KeyDer;
+    use rustls::pki_types::pem::PemObject as _;
+    use serde_json::json;
 
     use super::*;
 
@@ -164,6 +120,25 @@ mod tests {
         format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"{more}}}"#)
     }
 
+    /// Returns a token that claims to have this algorithm, signed with ES256.
+    fn token(pair: &EcdsaKeyPair, algorithm: &str, claims: &Value) -> String {
+        let part = |value: &Value| secret::text(value.to_string().as_bytes());
+        let text = format!("{}.{}", part(&json!({ "alg": algorithm })), part(claims));
+        let signature = pair.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
+        format!("{text}.{}", secret::text(signature.as_ref()))
+    }
+
+    fn header(algorithm: Algorithm, id: Option<&str>) -> Header {
+        Header {
+            kid: id.map(str::to_owned),
+            ..Header::new(algorithm)
+        }
+    }
+
+    fn right(claims: &Value) -> Signature {
+        Signature::Right(claims.as_object().unwrap().clone())
+    }
+
     #[test]
     fn a_signature_is_checked_by_the_key_of_its_id() {
         let (one, two) = (pair(), pair());
@@ -173,16 +148,38 @@ mod tests {
             described(&two, r#","kid":"two","use":"sig""#)
         );
         let keys = Keys::read(set.as_bytes()).unwrap();
-        let signature = two.sign(&SystemRandom::new(), b"text").unwrap();
-        let check = |id, text: &[u8]| keys.check(Algorithm::Es256, id, text, signature.as_ref());
-        assert_eq!(check(Some("two"), b"text"), Signature::Right);
-        assert_eq!(check(Some("two"), b"other"), Signature::Wrong);
-        assert_eq!(check(Some("one"), b"text"), Signature::Wrong);
-        assert_eq!(check(Some("three"), b"text"), Signature::UnknownKey);
+        let text = token(&two, "ES256", &json!({"sub": "text"}));
+        let signature = text.rsplit_once('.').unwrap().1;
+        let other = token(&two, "ES256", &json!({"sub": "other"}));
+        let other = format!("{}.{signature}", other.rsplit_once('.').unwrap().0);
+        let check = |id, token: &str| keys.check(&header(Algorithm::ES256, id), token);
+        assert_eq!(check(Some("two"), &text), right(&json!({"sub": "text"})));
+        assert_eq!(check(Some("two"), &other), Signature::Wrong);
+        assert_eq!(check(Some("one"), &text), Signature::Wrong);
+        assert_eq!(check(Some("three"), &text), Signature::UnknownKey);
         // Without an id, it is ambiguous which of the two keys is meant.
-        assert_eq!(check(None, b"text"), Signature::UnknownKey);
-        let by_rsa = keys.check(Algorithm::Rs256, Some("two"), b"text", signature.as_ref());
+        assert_eq!(check(None, &text), Signature::UnknownKey);
+        let by_rsa = keys.check(&header(Algorithm::RS256, Some("two")), &text);
         assert_eq!(by_rsa, Signature::UnknownKey);
+        for algorithm in ["RS256", "HS256", "ES384", "none"] {
+            let token = token(&two, algorithm, &json!({}));
+            assert_eq!(check(Some("two"), &token), Signature::Wrong, "{algorithm}");
+        }
+    }
+
+    #[test]
+    fn an_rsa_key_may_have_leading_zeros() {
+        let pem = include_str!("../../wire/testdata/service_account.pem");
+        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).unwrap();
+        let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).unwrap();
+        let RsaPublicKeyComponents { n, e } = RsaPublicKeyComponents::<Vec<u8>>::from(pair.public());
+        let (n, e) = (secret::text(&[&[0], &*n].concat()), secret::text(&e));
+        let set = json!({"keys": [{"kty": "RSA", "n": n, "e": e}]}).to_string();
+        let keys = Keys::read(set.as_bytes()).unwrap();
+        let token = sign_rs256(pem, None, &json!({"sub": "text"})).unwrap();
+        let header = header(Algorithm::RS256, None);
+        assert_eq!(keys.check(&header, &token), right(&json!({"sub": "text"})));
+        assert_eq!(keys.check(&header, &token[..token.len() - 4]), Signature::Wrong);
     }
 
     #[test]
@@ -192,9 +189,14 @@ mod tests {
             let set = format!(r#"{{"keys":[{}]}}"#, described(&one, more));
             assert!(Keys::read(set.as_bytes()).is_err(), "{more}");
         }
-        assert_eq!(Algorithm::named("none"), None);
-        assert_eq!(Algorithm::named("HS256"), None);
         let many = format!(r#"{{"keys":[{}]}}"#, vec![described(&one, ""); MOST + 1].join(","));
         assert!(Keys::read(many.as_bytes()).is_err());
+        // Kinds of keys that this server does not know make no key set unusable.
+        let set = format!(
+            r#"{{"keys":[{{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA"}},{{"kty":"OKP","crv":"X448","x":"AA"}},
+                {{"kty":"AKP","alg":"ML-DSA-44","pub":"AA","key_ops":["verify"]}},{}]}}"#,
+            described(&one, r#","x5c":["AA=="],"alg":"ES256""#)
+        );
+        assert_eq!(Keys::read(set.as_bytes()).unwrap().0.len(), 1);
     }
 }

@@ -1,29 +1,19 @@
 //! Users with passwords. A file has one line for each user, with the user's name, password hash, roles and tenants.
 //!
-//! In: lines `NAME:HASH:ROLES:TENANTS`. Out: the identity of a user and password, and lines for new users. A hash is
-//! `pbkdf2-sha256$ITERATIONS$SALT$HASH` (RFC 8018), with salt and hash in URL-safe base64. The server keeps a keyed
-//! hash of each correct password in memory. So a client that sends its password with every request causes only one
-//! derivation.
+//! In: lines `NAME:HASH:ROLES:TENANTS`. Out: the identity of a user and password, and lines for new users. The module
+//! `password_hash` derives and checks the hashes. The server keeps a keyed hash of each correct password in memory. So
+//! a client that sends its password with every request causes only one derivation.
 
-use std::collections::HashMap;
-use std::num::NonZeroU32;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use ring::{hmac, pbkdf2};
+use ring::hmac;
 
 use crate::server::access::identity::{Identity, Rights, TenantScope};
-use crate::server::access::secret;
+use crate::server::access::password_hash::{Hash, new_hash};
 
-const ALGORITHM: &str = "pbkdf2-sha256";
-/// Iterations of new hashes: the number that OWASP's password storage cheat sheet recommends for SHA-256.
-const ITERATIONS: u32 = 600_000;
-/// Minimum number of iterations that the server accepts.
-const FEWEST: u32 = 100_000;
-/// Maximum number of iterations that the server accepts. A derivation with this number takes about five seconds.
-const MOST: u32 = 10_000_000;
-const SALT_BYTES: usize = 16;
-const HASH_BYTES: usize = 32;
 /// Minimum length of the password of a new user, in characters.
 const SHORTEST: usize = 12;
 /// Maximum length of a password in bytes. The server refuses a longer password.
@@ -43,15 +33,18 @@ pub enum PasswordError {
         most = LONGEST
     )]
     Length,
+    /// The password cannot be hashed, for example because there is not enough memory.
+    #[error("cannot hash the password: {0}")]
+    Hash(#[source] argon2::password_hash::Error),
 }
 
 pub(super) struct Users {
     known: HashMap<String, User>,
     /// HMAC key for the hashes of correct passwords.
     key: hmac::Key,
-    /// Random hash against which passwords of unknown users are checked, so that this check takes as long as for known
-    /// users.
-    nobody: Hash,
+    /// A hash of each cost in the file. The password of an unknown user is checked against one of them, so that this
+    /// check takes as long as for a known user.
+    decoys: Vec<Hash>,
 }
 
 struct User {
@@ -59,13 +52,6 @@ struct User {
     identity: Arc<Identity>,
     /// Keyed hash of the password. `None` until a derivation has proven the password correct.
     proven: Mutex<Option<hmac::Tag>>,
-}
-
-#[derive(Clone)]
-struct Hash {
-    iterations: NonZeroU32,
-    salt: Vec<u8>,
-    hash: Vec<u8>,
 }
 
 /// The result of the cached credential check.
@@ -90,15 +76,12 @@ impl Users {
                 return Err(format!("the file has more than {MOST_USERS} users"));
             }
         }
-        let iterations = known.values().map(|user| user.hash.iterations).max();
+        let by_cost = known.values().map(|user| (user.hash.cost(), &user.hash));
+        let decoys = by_cost.collect::<BTreeMap<_, _>>().into_values().cloned().collect();
         Ok(Self {
             known,
             key: hmac::Key::new(hmac::HMAC_SHA256, &rand::random::<[u8; 32]>()),
-            nobody: Hash {
-                iterations: iterations.unwrap_or(NonZeroU32::MIN),
-                salt: rand::random::<[u8; SALT_BYTES]>().to_vec(),
-                hash: rand::random::<[u8; HASH_BYTES]>().to_vec(),
-            },
+            decoys,
         })
     }
 
@@ -110,7 +93,7 @@ impl Users {
     /// Returns the identity and the password hash of a user, for sessions. Does not check the password.
     pub(super) fn identity(&self, name: &str) -> Option<(Arc<Identity>, &[u8])> {
         let user = self.known.get(name)?;
-        Some((user.identity.clone(), &user.hash.hash))
+        Some((user.identity.clone(), user.hash.bytes()))
     }
 
     /// Checks whether the password was proven correct before.
@@ -123,11 +106,14 @@ impl Users {
         found.map_or(Quick::Unknown, Quick::Right)
     }
 
-    /// Derives the hash of the password, and returns the identity if the password is correct. The derivation takes some
-    /// hundred milliseconds of CPU time, also for unknown users.
+    /// Derives the hash of the password, and returns the identity if the password is correct. The derivation takes tens
+    /// of milliseconds of CPU time, or hundreds with a hash of an older version, also for unknown users.
     pub(super) fn derive(&self, name: &str, password: &str) -> Option<Arc<Identity>> {
         let user = self.known.get(name);
-        let hash = user.map_or(&self.nobody, |user| &user.hash);
+        let hash = match user {
+            Some(user) => &user.hash,
+            None => self.decoy(name)?,
+        };
         let password = password.as_bytes();
         if password.len() > LONGEST || !hash.is_of(password) {
             return None;
@@ -135,6 +121,13 @@ impl Users {
         let user = user?;
         *user.proven.lock() = Some(hmac::sign(&self.key, password));
         Some(user.identity.clone())
+    }
+
+    /// Returns the hash for an unknown user, or `None` if there are no users. A name always has the same decoy, because
+    /// repeated checks of a known user have the same cost, too.
+    fn decoy(&self, name: &str) -> Option<&Hash> {
+        let number = self.known.hasher().hash_one(name) as usize;
+        self.decoys.get(number.checked_rem(self.decoys.len())?)
     }
 }
 
@@ -160,57 +153,6 @@ impl User {
     }
 }
 
-impl Hash {
-    fn read(text: &str) -> Result<Self, String> {
-        let shape =
-            || format!("a hash must be {ALGORITHM}$ITERATIONS$SALT$HASH: create it by `alluvium token password`");
-        let fields: Vec<&str> = text.split('$').collect();
-        let [ALGORITHM, iterations, salt, hash] = fields.as_slice() else {
-            return Err(shape());
-        };
-        let iterations: u32 = iterations.parse().map_err(|_| shape())?;
-        if !(FEWEST..=MOST).contains(&iterations) {
-            return Err(format!(
-                "the number of iterations must be between {FEWEST} and {MOST}, not {iterations}"
-            ));
-        }
-        let salt = secret::bytes(salt).filter(|salt| (SALT_BYTES..=64).contains(&salt.len()));
-        let hash = secret::bytes(hash).filter(|hash| hash.len() == HASH_BYTES);
-        Ok(Self {
-            iterations: NonZeroU32::new(iterations).ok_or_else(shape)?,
-            salt: salt.ok_or_else(shape)?,
-            hash: hash.ok_or_else(shape)?,
-        })
-    }
-
-    fn of(password: &[u8], iterations: NonZeroU32) -> Self {
-        let salt = rand::random::<[u8; SALT_BYTES]>().to_vec();
-        let mut hash = vec![0; HASH_BYTES];
-        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, iterations, &salt, password, &mut hash);
-        Self { iterations, salt, hash }
-    }
-
-    /// Returns true if this is the hash of the password. The time of the comparison does not reveal how much of the
-    /// hash is equal.
-    fn is_of(&self, password: &[u8]) -> bool {
-        pbkdf2::verify(
-            pbkdf2::PBKDF2_HMAC_SHA256,
-            self.iterations,
-            &self.salt,
-            password,
-            &self.hash,
-        )
-        .is_ok()
-    }
-}
-
-impl std::fmt::Display for Hash {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (salt, hash) = (secret::text(&self.salt), secret::text(&self.hash));
-        write!(out, "{ALGORITHM}${}${salt}${hash}", self.iterations)
-    }
-}
-
 /// Returns the line of a new user for the users file.
 pub fn line(name: &str, password: &str, rights: &Rights, tenants: &TenantScope) -> Result<String, PasswordError> {
     if !is_name(name) {
@@ -219,8 +161,7 @@ pub fn line(name: &str, password: &str, rights: &Rights, tenants: &TenantScope) 
     if password.chars().count() < SHORTEST || password.len() > LONGEST {
         return Err(PasswordError::Length);
     }
-    let iterations = NonZeroU32::new(ITERATIONS).unwrap_or(NonZeroU32::MIN);
-    let hash = Hash::of(password.as_bytes(), iterations);
+    let hash = new_hash(password).map_err(PasswordError::Hash)?;
     Ok(format!("{name}:{hash}:{rights}:{}", tenants.ids().join(",")))
 }
 
@@ -231,12 +172,16 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
-    const FEW: NonZeroU32 = NonZeroU32::new(FEWEST).unwrap();
+    /// A line that `alluvium token password` printed when new hashes were PBKDF2.
+    const OLD: &str = "old:pbkdf2-sha256$600000$yTLC_R0m8qA-jA26R8VuZQ$uU3pggKBS738OEg54NlthQpIbf0L1MNwlX3LnOb_goY:\
+                       read:anonymous";
 
     fn users() -> Users {
-        let hash = Hash::of(b"correct horse", FEW);
+        let hash = new_hash("correct horse").unwrap();
         Users::read(&format!("# people\n\nada:{hash}:read,write:shop,desk\n")).unwrap()
     }
 
@@ -254,11 +199,31 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_an_older_version_stays_valid() {
+        let users = Users::read(OLD).unwrap();
+        assert!(users.derive("old", "wrong horse").is_none());
+        assert_eq!(&*users.derive("old", "correct horse").unwrap().name, "old");
+        assert!(matches!(users.quick("old", "correct horse"), Quick::Right(_)));
+    }
+
+    #[test]
+    fn an_unknown_user_costs_as_much_as_a_known_one() {
+        let made = line("ada", "correct horse", &Rights::all(), &TenantScope::All).unwrap();
+        let users = Users::read(&format!("{made}\n{OLD}\n{}", made.replace("ada:", "bob:"))).unwrap();
+        let cost = |name: &str| users.decoy(name).unwrap().cost();
+        let costs: BTreeSet<String> = (0..200).map(|number| cost(&number.to_string())).collect();
+        let known: BTreeSet<String> = users.known.values().map(|user| user.hash.cost()).collect();
+        assert_eq!((costs.len(), &costs), (2, &known));
+        assert!((0..10).all(|_| cost("eve") == cost("eve")));
+        assert!(Users::read("").unwrap().derive("eve", "correct horse").is_none());
+    }
+
+    #[test]
     fn a_new_line_can_be_read_and_does_not_show_the_password() {
         let scope = TenantScope::All;
         let made = line("ada", "correct horse", &Rights::all(), &scope).unwrap();
         assert!(
-            made.starts_with("ada:pbkdf2-sha256$600000$") && made.ends_with(":admin:*"),
+            made.starts_with("ada:$argon2id$v=19$m=19456,t=2,p=1$") && made.ends_with(":admin:*"),
             "{made}"
         );
         assert!(!made.contains("correct"));
@@ -275,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_wrong_line_is_named_by_its_number() {
-        let good = Hash::of(b"correct horse", FEW).to_string();
-        let weak = good.replace(&format!("${FEWEST}$"), "$10$");
+        let good = OLD.split(':').nth(1).unwrap();
+        let weak = good.replace("$600000$", "$10$");
         for (text, word) in [
             ("ada".to_owned(), "NAME:HASH:ROLES:TENANTS"),
             ("ada:plain:read:shop".to_owned(), "pbkdf2-sha256$"),

@@ -22,7 +22,7 @@ use crate::server::access::sessions::{LENGTH, Proof};
 use crate::server::access::tokens::{PREFIX, Tokens};
 use crate::server::access::watched::Watched;
 
-/// Maximum number of concurrent password derivations.
+/// Maximum number of concurrent password derivations. Each of them needs up to 19 MiB of memory.
 const DERIVATIONS: usize = 2;
 
 /// All sources of a server.

@@ -15,7 +15,7 @@ use crate::server::bodies::budget::Budget;
 use crate::server::bodies::limits::{BodyLimit, ServerLimits};
 use crate::server::bodies::pace;
 use crate::server::bodies::pace::Pace;
-use crate::server::bodies::workers::{AT_ONCE_BYTES, Workers};
+use crate::server::bodies::workers::{MAX_INLINE_BYTES, Workers};
 use alluvium_admin::drain::drain;
 use alluvium_base::bytes::HeldBytes;
 use alluvium_base::pressure::{MemoryPart, MemoryPressure};
@@ -40,7 +40,7 @@ pub(crate) struct Charge(Vec<HeldBytes>);
 
 /// A body that was read completely.
 #[derive(Debug)]
-pub(crate) struct TakenBody {
+pub(crate) struct ReceivedBody {
     pub bytes: Bytes,
     /// The memory charged for the bytes.
     pub charge: Charge,
@@ -69,9 +69,9 @@ impl Intake {
         headers: &HeaderMap,
         body: Body,
         limit: BodyLimit,
-    ) -> Result<TakenBody, ConnectError> {
+    ) -> Result<ReceivedBody, ConnectError> {
         let compression = Compression::read(headers)?;
-        let body = self.arrive(headers, body, limit.bytes).await?;
+        let body = self.receive(headers, body, limit.bytes).await?;
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
@@ -99,8 +99,8 @@ impl Intake {
         compression: Compression,
         body: Body,
         limit: BodyLimit,
-    ) -> Result<TakenBody, ConnectError> {
-        let (body, is_compressed) = self.in_time(self.arrive_message(body, limit.bytes)).await?;
+    ) -> Result<ReceivedBody, ConnectError> {
+        let (body, is_compressed) = self.with_timeout(self.receive_message(body, limit.bytes)).await?;
         let compression = match compression {
             _ if !is_compressed => Compression::Identity,
             Compression::Identity => {
@@ -112,7 +112,7 @@ impl Intake {
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
-    async fn arrive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<TakenBody, ConnectError> {
+    async fn receive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<ReceivedBody, ConnectError> {
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -123,16 +123,16 @@ impl Intake {
         }
         let expected = announced.unwrap_or_else(|| self.budget.arriving.small_bytes().min(max_bytes));
         let held = self.begin(&mut stream, expected).await?;
-        self.in_time(self.collect(stream, held, expected, max_bytes)).await
+        self.with_timeout(self.collect(stream, held, expected, max_bytes)).await
     }
 
     /// Reads the one message of a gRPC body. The returned flag is true if the message is compressed.
-    async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(TakenBody, bool), ConnectError> {
+    async fn receive_message(&self, body: Body, max_bytes: usize) -> Result<(ReceivedBody, bool), ConnectError> {
         let mut stream = body.into_data_stream();
         let mut start = BytesMut::new();
         while start.len() < PREFIX_BYTES {
-            let chunk = stream.next().await.transpose().map_err(pace::broken)?;
-            start.extend_from_slice(&chunk.ok_or_else(|| ended_early(start.len(), PREFIX_BYTES))?);
+            let chunk = stream.next().await.transpose().map_err(pace::body_error)?;
+            start.extend_from_slice(&chunk.ok_or_else(|| truncated_body(start.len(), PREFIX_BYTES))?);
         }
         let mut prefix = [0; PREFIX_BYTES];
         start.split_to(PREFIX_BYTES).copy_to_slice(&mut prefix);
@@ -150,13 +150,13 @@ impl Intake {
             _ => error,
         })?;
         if body.bytes.len() < length {
-            return Err(ended_early(body.bytes.len(), length));
+            return Err(truncated_body(body.bytes.len(), length));
         }
         Ok((body, prefix.is_compressed))
     }
 
-    /// Takes the memory for a body of `bytes` bytes. If the memory is not available, this function drains the body, so
-    /// that the client reads the refusal and does not see a broken connection.
+    /// Charges the budget for a body of `bytes` bytes. If the memory is not available, this function drains the body,
+    /// so that the client reads the refusal and does not see a broken connection.
     async fn begin(
         &self,
         stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
@@ -172,7 +172,7 @@ impl Intake {
         held
     }
 
-    /// Refuses a body while the process nearly exceeds its memory limit.
+    /// Refuses a body while the memory of the process is close to its limit.
     fn may_begin(&self) -> Result<(), ConnectError> {
         if !self.pressure.is_short() {
             return Ok(());
@@ -182,7 +182,7 @@ impl Intake {
     }
 
     /// Runs a future that reads a body, with the timeout for bodies.
-    async fn in_time<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
+    async fn with_timeout<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
         tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
             Err(ConnectError::new(
                 Code::DeadlineExceeded,
@@ -199,15 +199,15 @@ impl Intake {
         held: HeldBytes,
         expected: usize,
         max_bytes: usize,
-    ) -> Result<TakenBody, ConnectError> {
-        let mut body = Collected {
+    ) -> Result<ReceivedBody, ConnectError> {
+        let mut body = PartialBody {
             // Capacity without written bytes takes no physical memory.
             bytes: Vec::with_capacity(expected),
             held,
             room: expected,
         };
         match self.fill(&mut body, &mut stream, max_bytes).await {
-            Ok(()) => Ok(TakenBody::new(body.bytes, Charge(vec![body.held]))),
+            Ok(()) => Ok(ReceivedBody::new(body.bytes, Charge(vec![body.held]))),
             Err(error) => {
                 drop(body);
                 if error.status != 408 {
@@ -220,7 +220,7 @@ impl Intake {
 
     async fn fill(
         &self,
-        body: &mut Collected,
+        body: &mut PartialBody,
         stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
         max_bytes: usize,
     ) -> Result<(), ConnectError> {
@@ -247,48 +247,48 @@ impl Intake {
     async fn unpack(
         &self,
         compression: Compression,
-        mut body: TakenBody,
+        mut body: ReceivedBody,
         max_bytes: usize,
-    ) -> Result<TakenBody, ConnectError> {
+    ) -> Result<ReceivedBody, ConnectError> {
         let stage = &self.budget.unpacked;
         let length = body.bytes.len();
         if compression == Compression::Identity {
             return Ok(body);
         }
-        if length <= AT_ONCE_BYTES / 2
-            && let Some(bytes) = compression.open(&body.bytes, AT_ONCE_BYTES.min(max_bytes))?
+        if length <= MAX_INLINE_BYTES / 2
+            && let Some(bytes) = compression.open(&body.bytes, MAX_INLINE_BYTES.min(max_bytes))?
         {
             let charge = Charge(vec![stage.take(bytes.len()).await?]);
-            return Ok(TakenBody::new(bytes, charge));
+            return Ok(ReceivedBody::new(bytes, charge));
         }
         // Most bodies are small after decompression, so a small limit is tried first.
         let small = stage.small_bytes().min(max_bytes);
-        let mut most = if length < small { small } else { max_bytes };
+        let mut max = if length < small { small } else { max_bytes };
         loop {
-            let held = stage.take(most).await?;
+            let held = stage.take(max).await?;
             let work = move || {
-                let opened = compression.open(&body.bytes, most)?;
-                Ok((opened.map(|bytes| TakenBody::new(bytes, Charge(vec![held]))), body))
+                let opened = compression.open(&body.bytes, max)?;
+                Ok((opened.map(|bytes| ReceivedBody::new(bytes, Charge(vec![held]))), body))
             };
-            let (opened, packed) = self.workers.run(most.max(AT_ONCE_BYTES + 1), work).await?;
+            let (opened, packed) = self.workers.run(max.max(MAX_INLINE_BYTES + 1), work).await?;
             if let Some(opened) = opened {
                 return Ok(opened);
             }
-            if most == max_bytes {
+            if max == max_bytes {
                 return Err(ConnectError::too_large(format!(
                     "the {} body is larger than {max_bytes} bytes when decompressed",
                     compression.name()
                 )));
             }
-            (body, most) = (packed, max_bytes);
+            (body, max) = (packed, max_bytes);
         }
     }
 }
 
 /// A body that is being read.
-struct Collected {
+struct PartialBody {
     bytes: Vec<u8>,
-    /// The memory that is charged for `room`.
+    /// The memory charged for `room` bytes.
     held: HeldBytes,
     /// The length that `bytes` may reach before more memory is charged.
     room: usize,
@@ -304,12 +304,12 @@ impl Charged for Charge {
 
 impl Charge {
     /// Releases the memory that the last call of [`Intake::make`] charged.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn release_last(&mut self) {
         self.0.pop();
     }
 }
 
-impl TakenBody {
+impl ReceivedBody {
     /// Creates a body, and reduces its charge to its actual length.
     fn new(mut bytes: Vec<u8>, mut charge: Charge) -> Self {
         bytes.shrink_to_fit();
@@ -325,7 +325,7 @@ fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("request body too large: the limit is {max_bytes} bytes"))
 }
 
-fn ended_early(length: usize, expected: usize) -> ConnectError {
+fn truncated_body(length: usize, expected: usize) -> ConnectError {
     ConnectError::invalid(format!("the message ended after {length} of {expected} bytes"))
 }
 

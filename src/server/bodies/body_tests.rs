@@ -40,14 +40,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Reads a body in parts, without a `Content-Length`.
-async fn read(intake: &Intake, parts: Vec<Vec<u8>>, max: usize) -> Result<TakenBody, ConnectError> {
+async fn read(intake: &Intake, parts: Vec<Vec<u8>>, max: usize) -> Result<ReceivedBody, ConnectError> {
     let stream = futures::stream::iter(parts.into_iter().map(Ok::<_, std::io::Error>));
     intake
         .read(&HeaderMap::new(), Body::from_stream(stream), limit(max))
         .await
 }
 
-async fn read_gzip(intake: &Intake, plain: &[u8], max: usize) -> Result<TakenBody, ConnectError> {
+async fn read_gzip(intake: &Intake, plain: &[u8], max: usize) -> Result<ReceivedBody, ConnectError> {
     let headers = HeaderMap::from_iter([(http::header::CONTENT_ENCODING, "gzip".parse().unwrap())]);
     intake.read(&headers, gzip(plain).into(), limit(max)).await
 }
@@ -127,7 +127,7 @@ async fn what_is_made_of_a_body_is_weighed_before_it_is_made() {
     assert_eq!(refused.await.unwrap_err().status, 503);
     charge.keep(KIB);
     assert_eq!(intake.free_bytes(), 16 * MIB - 2 * KIB);
-    charge.give_back();
+    charge.release_last();
     assert_eq!(intake.free_bytes(), 16 * MIB - KIB);
     drop(charge);
     assert_eq!(intake.free_bytes(), 16 * MIB);

@@ -1,8 +1,8 @@
 //! The memory budget of requests: received bodies, decompressed bodies, and decoded messages.
 //!
-//! In: a number of bytes, and the stage that needs them. Out: [`HeldBytes`] that count until they are dropped, or
-//! status 503 after a wait. The budget counts memory, not the length on the wire: half a megabyte of gzip may become
-//! 64 MiB, and an empty message of two bytes takes 72 bytes.
+//! In: a number of bytes, and the stage that needs them. Out: [`HeldBytes`], charged to the budget until they are
+//! dropped, or status 503 after a wait. The budget counts memory, not the length on the wire: half a megabyte of gzip
+//! may become 64 MiB, and an empty message that is encoded in two bytes takes 72 bytes of memory.
 //!
 //! No request waits forever, and small requests do not wait long, for these reasons:
 //!
@@ -16,22 +16,22 @@
 //! - Each stage has separate shares for small and for large requests, so waiting large requests do not block small
 //!   ones. Within a share, requests are served in order of arrival (tokio's semaphore is fair).
 //! - A body that arrives slowly holds its bytes only until another request waits for that share
-//!   ([`Share::is_wanted`]). Then `body` refuses the slow body and releases its bytes.
+//!   ([`Share::has_waiters`]). Then `body` refuses the slow body and releases its bytes.
 //! - A wait ends after a timeout with status 503 and `Retry-After`. The timeout is longer at earlier stages, so that
 //!   the requests ahead are served or refused before it ends.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::server::bodies::limits::ServerLimits;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};
 use alluvium_base::pressure::MemoryPart;
+use alluvium_base::waiters::Waiters;
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// The size of one share of a stage.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Size of the share, in units of 1/[`PARTS`] of the whole.
+    /// Size of the share, in units of 1/[`PARTS`] of the whole budget.
     parts: usize,
     /// The number of requests of maximum size that fit into the share.
     requests: usize,
@@ -95,8 +95,8 @@ pub(crate) struct Share {
     budget: ByteBudget,
     /// The maximum number of bytes of one request. The last share also accepts larger requests.
     request_bytes: usize,
-    /// The number of requests that wait for bytes.
-    waiting: AtomicUsize,
+    /// The requests that wait for bytes.
+    waiters: Waiters,
     wait: Duration,
 }
 
@@ -108,7 +108,7 @@ impl Stage {
             Share {
                 budget: ByteBudget::new(bytes),
                 request_bytes: bytes / part.requests,
-                waiting: AtomicUsize::new(0),
+                waiters: Waiters::default(),
                 wait,
             }
         };
@@ -130,7 +130,7 @@ impl Stage {
     }
 
     /// Takes bytes, after the requests that already wait for the same share. A request for more than the whole share
-    /// waits until the share is free.
+    /// waits until the whole share is free.
     pub(in crate::server) async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         self.share(bytes).take(bytes).await
     }
@@ -157,12 +157,12 @@ impl Share {
     }
 
     /// Returns true while a request waits for bytes of this share.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+    pub(super) fn has_waiters(&self) -> bool {
+        self.waiters.is_any()
     }
 
     async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
-        let waiting = Waiting::begin(&self.waiting);
+        let waiting = self.waiters.begin();
         let taken = tokio::time::timeout(self.wait, self.budget.take(bytes)).await;
         drop(waiting);
         taken.map_err(|_| {
@@ -175,22 +175,6 @@ impl Share {
                 ),
             )
         })
-    }
-}
-
-/// Counts a waiting request until this value is dropped, which also happens if the client disconnects.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn begin(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

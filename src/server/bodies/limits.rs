@@ -6,13 +6,13 @@ use std::time::Duration;
 /// the engine.
 #[derive(Debug, Clone)]
 pub struct ServerLimits {
-    /// Maximum size of a push on the wire. A larger push is refused with status 413. Pyroscope's
+    /// Maximum size of a push on the wire, in bytes. A larger push is refused with status 413. Pyroscope's
     /// `ingestion_body_limit_mb` is 256.
     pub body_bytes: usize,
-    /// Maximum size of a push after decompression. A larger push is refused with status 413.
+    /// Maximum size of a push after decompression, in bytes. A larger push is refused with status 413.
     pub unpacked_body_bytes: usize,
-    /// Maximum size of a query request, on the wire and after decompression. A larger request is refused with status
-    /// 413.
+    /// Maximum size of a query request in bytes, on the wire and after decompression. A larger request is refused with
+    /// status 413.
     pub question_bytes: usize,
     /// Maximum memory in bytes of the received bodies, decompressed bodies and decoded messages of all requests. If the
     /// memory is used up, further requests wait. After the wait, they are refused with status 503.

@@ -1,9 +1,9 @@
 //! The rate at which the body of a request arrives. A slow body is refused if other requests wait for its memory.
 //!
-//! In: the stream of a body, and the share of the budget that it holds. Out: its chunks, or status 503 for a slow body
-//! whose share is wanted. Without this rule, a few clients could announce a body and not send it. They would hold a
-//! share of the budget until the body timeout, and all other requests would wait. The more memory a body holds, the
-//! faster it must arrive.
+//! In: the stream of a body, and the share of the budget that pays for it. Out: its chunks, or status 503 if the body
+//! is slow and other requests wait for the share. Without this rule, a few clients could announce a body and not send
+//! it. They would hold a share of the budget until the body timeout, and all other requests would wait. The more memory
+//! a body holds, the faster it must arrive.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -17,17 +17,17 @@ use crate::server::bodies::budget::Share;
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// Minimum number of bytes that must arrive within [`Pace::time`]. Below this number, a body is slow.
-const SLOW_BYTES: usize = 16 << 10;
+const MIN_PERIOD_BYTES: usize = 16 << 10;
 
 /// Maximum number of periods of [`Pace::time`] that a body may need to fill its room while other requests wait for its
 /// memory. Together these periods are shorter than the timeout of the waiting requests.
-const MOST_TIMES: usize = 8;
+const MAX_PERIODS: usize = 8;
 
 /// Measures the rate at which a body arrives.
 pub(super) struct Pace {
     time: Duration,
     /// Bytes that must arrive in each period.
-    least: usize,
+    min_bytes: usize,
     /// Start of the current period.
     since: Instant,
     bytes: usize,
@@ -38,13 +38,14 @@ impl Pace {
     pub(in crate::server) fn begin(time: Duration, room: usize) -> Self {
         Self {
             time,
-            least: SLOW_BYTES.max(room / MOST_TIMES),
+            min_bytes: MIN_PERIOD_BYTES.max(room / MAX_PERIODS),
             since: Instant::now(),
             bytes: 0,
         }
     }
 
-    /// Returns the next chunk, or `None` at the end. Returns an error if the body is slow and its memory is wanted.
+    /// Returns the next chunk, or `None` at the end. Returns an error if the body is slow and other requests wait for
+    /// its share.
     pub(in crate::server) async fn next(
         &mut self,
         stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
@@ -52,11 +53,11 @@ impl Pace {
     ) -> Result<Option<Bytes>, ConnectError> {
         loop {
             if let Ok(chunk) = tokio::time::timeout_at(self.since + self.time, stream.next()).await {
-                let chunk = chunk.transpose().map_err(broken)?;
+                let chunk = chunk.transpose().map_err(body_error)?;
                 self.bytes += chunk.as_ref().map_or(0, Bytes::len);
                 return Ok(chunk);
             }
-            if self.bytes < self.least && share.is_wanted() {
+            if self.bytes < self.min_bytes && share.has_waiters() {
                 let message = "the body arrived slowly, and other requests waited for its memory, try again";
                 return Err(ConnectError::new(Code::Unavailable, message));
             }
@@ -67,7 +68,7 @@ impl Pace {
 
 /// Returns the error of a body that cannot be read. Malformed chunks are invalid. Otherwise the client has
 /// disconnected.
-pub(super) fn broken(error: axum::Error) -> ConnectError {
+pub(super) fn body_error(error: axum::Error) -> ConnectError {
     if is_malformed(&error) {
         return ConnectError::invalid(format!("cannot read the body: {error}"));
     }

@@ -14,8 +14,8 @@ use futures::{StreamExt, stream};
 use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 
-use crate::query::{Deadline, QueryError, until};
-use crate::server::bodies::workers::AT_ONCE_BYTES;
+use crate::query::{Deadline, QueryError, run_until};
+use crate::server::bodies::workers::MAX_INLINE_BYTES;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};
 use alluvium_base::encoding::gzip;
 use alluvium_base::pressure::MemoryPart;
@@ -25,9 +25,9 @@ use alluvium_wire::connect::{Code, ConnectError};
 const PIECE_BYTES: usize = 64 << 10;
 
 /// The budget of all responses that are being sent.
-pub(crate) struct Answers(ByteBudget);
+pub(crate) struct ResponseBudget(ByteBudget);
 
-impl Answers {
+impl ResponseBudget {
     /// Creates a budget of this size in bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self(ByteBudget::new(bytes))
@@ -49,9 +49,9 @@ impl Answers {
 
     /// Takes the memory for a message of about `bytes` bytes and for its encoded form. The charge starts before the
     /// message waits for a thread, because the query has already released its own memory. A message of at most
-    /// [`AT_ONCE_BYTES`] is encoded at once and not charged here.
+    /// [`MAX_INLINE_BYTES`] is encoded at once and not charged here.
     pub(in crate::server) fn begin(&self, bytes: usize) -> Result<Option<HeldBytes>, ConnectError> {
-        if bytes <= AT_ONCE_BYTES {
+        if bytes <= MAX_INLINE_BYTES {
             return Ok(None);
         }
         // Charges at most the whole budget, because the compressed response may be much smaller.
@@ -71,14 +71,14 @@ impl Answers {
 }
 
 /// An encoded response that is ready to be sent.
-pub(crate) struct Written {
+pub(crate) struct EncodedResponse {
     pub bytes: Bytes,
     /// True if the bytes are gzip.
     pub is_compressed: bool,
     held: Option<HeldBytes>,
 }
 
-impl Written {
+impl EncodedResponse {
     /// Creates a response without compression.
     pub(crate) fn plain(bytes: Bytes) -> Self {
         Self {
@@ -109,10 +109,10 @@ impl Written {
 /// Returns a successful response with one body. After `time` the unread bytes are dropped, and the body ends with an
 /// error.
 pub(crate) fn respond(
-    answers: &Answers,
+    answers: &ResponseBudget,
     time: Duration,
     content_type: &'static str,
-    written: Written,
+    written: EncodedResponse,
 ) -> Result<Response, ConnectError> {
     let (length, is_compressed) = (written.bytes.len(), written.is_compressed);
     let mut response = Response::new(sending(answers, time, &[], written)?);
@@ -128,8 +128,13 @@ pub(crate) fn respond(
 
 /// Returns a body that consists of `start` and the response. After `time` the unread bytes are dropped, and the body
 /// ends with an error.
-pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], written: Written) -> Result<Body, ConnectError> {
-    let Written { bytes: rest, held, .. } = written;
+pub(crate) fn sending(
+    answers: &ResponseBudget,
+    time: Duration,
+    start: &[u8],
+    written: EncodedResponse,
+) -> Result<Body, ConnectError> {
+    let EncodedResponse { bytes: rest, held, .. } = written;
     if rest.len() <= PIECE_BYTES {
         let whole = if start.is_empty() {
             rest
@@ -159,7 +164,7 @@ pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], written: 
     });
     let pieces = (!first.is_empty()).then_some(first).into_iter().chain(pieces);
     let pieces = stream::iter(pieces.map(Ok::<_, QueryError>)).boxed();
-    Ok(Body::from_stream(until(Deadline::after(time), pieces)))
+    Ok(Body::from_stream(run_until(Deadline::after(time), pieces)))
 }
 
 #[cfg(test)]
@@ -170,19 +175,19 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_counts_before_it_is_written_and_with_its_length_afterwards() {
-        let answers = Answers::new(1000 * KIB);
-        assert!(answers.begin(AT_ONCE_BYTES).unwrap().is_none());
+        let answers = ResponseBudget::new(1000 * KIB);
+        assert!(answers.begin(MAX_INLINE_BYTES).unwrap().is_none());
         let held = answers.begin(300 * KIB).unwrap();
         assert_eq!(answers.0.used(), 600 * KIB);
         let refused = answers.begin(300 * KIB).unwrap_err();
         assert_eq!((refused.status, refused.code), (503, Code::Unavailable));
         let time = Duration::from_mins(1);
-        let written = Written::plain(vec![1; 100 * KIB].into()).held(held);
+        let written = EncodedResponse::plain(vec![1; 100 * KIB].into()).held(held);
         let body = sending(&answers, time, &[], written).unwrap();
         assert_eq!(answers.0.used(), 100 * KIB);
         // The response is larger than its estimate. A response larger than the whole budget may still be sent.
         let held = answers.begin(100 * KIB).unwrap();
-        let written = Written::plain(vec![1; 500 * KIB].into()).held(held);
+        let written = EncodedResponse::plain(vec![1; 500 * KIB].into()).held(held);
         let other = sending(&answers, time, &[], written).unwrap();
         assert_eq!(answers.0.used(), 600 * KIB);
         let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();

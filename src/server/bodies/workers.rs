@@ -12,15 +12,19 @@ use tokio::sync::Semaphore;
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// Work on up to this many bytes runs inline. It takes less than the half millisecond that a thread switch costs.
-pub(crate) const AT_ONCE_BYTES: usize = 64 << 10;
+pub(crate) const MAX_INLINE_BYTES: usize = 64 << 10;
+
+/// Estimated work of building or encoding a tree or a graph, in bytes, for [`Workers::run`]. The value is so large that
+/// the work runs on a separate thread.
+pub(crate) const LARGE_WORK: usize = 1 << 20;
 
 /// Work on up to this many bytes is short. It takes some milliseconds.
-const SOON_BYTES: usize = 4 << 20;
+const MAX_SHORT_BYTES: usize = 4 << 20;
 
 /// Limits on the number of threads. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Workers {
-    soon: Arc<Semaphore>,
+    short: Arc<Semaphore>,
     long: Arc<Semaphore>,
 }
 
@@ -29,7 +33,7 @@ impl Workers {
     pub(crate) fn new() -> Self {
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
-            soon: Arc::new(Semaphore::new(cpus.max(2))),
+            short: Arc::new(Semaphore::new(cpus.max(2))),
             long: Arc::new(Semaphore::new((cpus / 2).max(1))),
         }
     }
@@ -41,10 +45,14 @@ impl Workers {
         bytes: usize,
         work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
     ) -> Result<T, ConnectError> {
-        if bytes <= AT_ONCE_BYTES {
+        if bytes <= MAX_INLINE_BYTES {
             return work();
         }
-        let places = if bytes <= SOON_BYTES { &self.soon } else { &self.long };
+        let places = if bytes <= MAX_SHORT_BYTES {
+            &self.short
+        } else {
+            &self.long
+        };
         let failed = |error: &dyn std::fmt::Display| {
             ConnectError::new(Code::Internal, format!("cannot process the body: {error}"))
         };
@@ -72,8 +80,8 @@ mod tests {
     async fn only_small_work_is_done_on_the_thread_of_the_caller() {
         let workers = Workers::new();
         let here = thread().unwrap();
-        assert_eq!(workers.run(AT_ONCE_BYTES, thread).await.unwrap(), here);
-        for bytes in [AT_ONCE_BYTES + 1, SOON_BYTES + 1] {
+        assert_eq!(workers.run(MAX_INLINE_BYTES, thread).await.unwrap(), here);
+        for bytes in [MAX_INLINE_BYTES + 1, MAX_SHORT_BYTES + 1] {
             assert_ne!(workers.run(bytes, thread).await.unwrap(), here);
         }
     }
@@ -81,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn long_work_leaves_places_for_short_work() {
         let workers = Workers {
-            soon: Arc::new(Semaphore::new(1)),
+            short: Arc::new(Semaphore::new(1)),
             long: Arc::new(Semaphore::new(1)),
         };
         let gate = Arc::new(Barrier::new(2));
@@ -93,8 +101,8 @@ mod tests {
         assert!(futures::poll!(&mut first).is_pending());
         let mut second = std::pin::pin!(workers.run(usize::MAX, thread));
         assert!(futures::poll!(&mut second).is_pending());
-        workers.run(SOON_BYTES, thread).await.unwrap();
-        // The second work cannot have started, because the first one holds the only permit until the gate opens.
+        workers.run(MAX_SHORT_BYTES, thread).await.unwrap();
+        // The second call cannot have started, because the first one holds the only permit until the gate opens.
         assert!(futures::poll!(&mut second).is_pending());
         gate.wait();
         first.await.unwrap();

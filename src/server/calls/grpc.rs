@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Request, Version};
 
 use crate::server::bodies::sending::sending;
+use crate::server::calls::method::Method;
 use crate::server::calls::observe::CallStatus;
 use crate::server::calls::perform::{Bounds, perform};
 use crate::server::state::shared::ServerState;
@@ -18,26 +19,21 @@ use alluvium_wire::connect::log;
 use alluvium_wire::connect::{Code, ConnectError};
 use alluvium_wire::grpc::{Prefix, call_headers};
 use alluvium_wire::grpc_status;
-use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
+use alluvium_wire::service::RequestMessage;
 
 /// Handles a call over HTTP/2, or over HTTP/1.1 if the client reads trailers, like Connect's client for Go.
-pub(in crate::server) async fn answer<Message, Reply, Work>(
+pub(in crate::server) async fn handle<Message: RequestMessage>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Message>) -> Work,
+    method: &impl Method<Message>,
     request: Request<Body>,
-) -> Response
-where
-    Message: RequestMessage,
-    Reply: ReplyMessage,
-    Work: Future<Output = CallResult<Reply>>,
-{
+) -> Response {
     if !alluvium_admin::grpc::takes_trailers(&request) {
         let message = "gRPC needs HTTP/2, or `TE: trailers`; otherwise use gRPC-Web or Connect";
         return refusal(&ConnectError::new(Code::Unimplemented, message));
     }
     let version = request.version();
-    match run(state, bounds, work, request).await {
+    match run(state, bounds, method, request).await {
         Ok(response) if version == Version::HTTP_2 => response,
         Ok(response) => alluvium_admin::grpc::announced(response),
         Err(error) => refusal(&error),
@@ -45,40 +41,30 @@ where
 }
 
 /// Handles a gRPC-Web call. The trailers are in the body. If the client requests base64, the whole body is base64 text.
-pub(super) async fn answer_web<Message, Reply, Work>(
+pub(super) async fn handle_web<Message: RequestMessage>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Message>) -> Work,
+    method: &impl Method<Message>,
     request: Request<Body>,
-) -> Response
-where
-    Message: RequestMessage,
-    Reply: ReplyMessage,
-    Work: Future<Output = CallResult<Reply>>,
-{
-    let answer = |request| async {
-        let answered = run(state, bounds, &work, request).await;
+) -> Response {
+    let handler = |request| async {
+        let answered = run(state, bounds, method, request).await;
         answered.unwrap_or_else(|error| refusal(&error))
     };
-    alluvium_admin::grpc::web(request, answer).await
+    alluvium_admin::grpc::web(request, handler).await
 }
 
-async fn run<Message, Reply, Work>(
+async fn run<Message: RequestMessage>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Message>) -> Work,
+    method: &impl Method<Message>,
     request: Request<Body>,
-) -> Result<Response, ConnectError>
-where
-    Message: RequestMessage,
-    Reply: ReplyMessage,
-    Work: Future<Output = CallResult<Reply>>,
-{
+) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
     let call = call_headers(&parts.headers)?;
     let tenants = (bounds.tenants)(&parts.headers, &state.options)?;
     let body = state.intake.read_message(call.compression, body, bounds.limit).await?;
-    let written = perform(state, bounds, call, tenants, body, work).await?;
+    let written = perform(state, bounds, call, tenants, body, method).await?;
     let prefix = Prefix {
         is_compressed: written.is_compressed,
         length: u32::try_from(written.bytes.len())

@@ -6,6 +6,7 @@
 mod connect;
 mod error;
 pub(in crate::server) mod grpc;
+mod method;
 pub(in crate::server) mod observe;
 pub(in crate::server) mod perform;
 pub(in crate::server) mod register;

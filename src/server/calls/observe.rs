@@ -1,8 +1,8 @@
 //! Observes requests: counts them by route and status, records the senders of profiles, logs each request at debug
 //! level, and handles panics.
 //!
-//! In: every request. Out: counters and histograms in the given scope. The label `route` is the route's template, never
-//! the path of the request.
+//! In: every request. Out: the HTTP metrics of `ServerMetrics`. The label `route` is the route's template, never the
+//! path of the request.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use http::Request;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::server::state::metrics::{RouteLabels, TimeLabels};
-use crate::server::state::senders::Sending;
+use crate::server::state::senders::SenderRequest;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
 use alluvium_admin::peer::Peer;
@@ -48,7 +48,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     let route = route(&request, &state.options.prefix);
     let method = request.method().clone();
     let address = request.extensions().get::<Peer>().map(|peer| peer.address.ip());
-    let sending = Sending::of(
+    let sending = SenderRequest::of(
         (&method, &route),
         request.headers(),
         || tenant(request.headers(), &state.options).ok(),
@@ -71,7 +71,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     if let Some(sending) = sending {
         state
             .senders
-            .answered(sending, status, chrono::Utc::now().timestamp_millis());
+            .count_response(sending, status, chrono::Utc::now().timestamp_millis());
     }
     tracing::debug!(
         method = method.as_str(),
@@ -94,7 +94,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     response
 }
 
-/// Returns the template of the route without the prefix. A path without a template is counted as `page`.
+/// Returns the template of the route without the prefix, or `page` if no template matches the path.
 fn route(request: &Request<Body>, prefix: &str) -> String {
     match request.extensions().get::<MatchedPath>() {
         Some(path) => {

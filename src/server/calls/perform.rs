@@ -9,13 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::server::bodies::body::TakenBody;
+use crate::server::bodies::body::ReceivedBody;
 use crate::server::bodies::limits::BodyLimit;
-use crate::server::bodies::sending::Written;
+use crate::server::bodies::sending::EncodedResponse;
+use crate::server::calls::method::Method;
 use crate::server::state::shared::{ServerOptions, ServerState};
 use alluvium_profile::Tenants;
 use alluvium_wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
-use alluvium_wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
+use alluvium_wire::service::{Answer, Call, ReplyMessage, RequestMessage};
 
 /// Limits of the calls of a service, and the function that reads the tenants of a call.
 #[derive(Clone, Copy)]
@@ -29,19 +30,14 @@ pub(in crate::server) struct Bounds {
 }
 
 /// Decodes the message, runs the method, and encodes the response.
-pub(in crate::server) async fn perform<Message, Reply, Work>(
+pub(in crate::server) async fn perform<Message: RequestMessage>(
     state: &ServerState,
     bounds: Bounds,
     headers: CallHeaders,
     tenants: Tenants,
-    body: TakenBody,
-    work: impl Fn(Call<Message>) -> Work,
-) -> Result<Written, ConnectError>
-where
-    Message: RequestMessage,
-    Reply: ReplyMessage,
-    Work: Future<Output = CallResult<Reply>>,
-{
+    body: ReceivedBody,
+    method: &impl Method<Message>,
+) -> Result<EncodedResponse, ConnectError> {
     let (codec, length) = (headers.codec, body.bytes.len());
     let weigh = move |bytes: Bytes| {
         let weight = (bounds.weigh)(codec, &bytes)?;
@@ -59,12 +55,12 @@ where
         codec,
         memory: Box::new(charge),
     };
-    let answer = in_time(headers.timeout, work(call)).await?;
-    write(state, headers, answer).await
+    let response = with_timeout(headers.timeout, method.invoke(call)).await?;
+    write(state, headers, response).await
 }
 
 /// Runs work within the caller's timeout, if there is one.
-async fn in_time<T>(
+async fn with_timeout<T>(
     timeout: Option<Duration>,
     work: impl Future<Output = Result<T, ConnectError>>,
 ) -> Result<T, ConnectError> {
@@ -80,16 +76,20 @@ async fn in_time<T>(
 }
 
 /// Encodes a response with the codec and the compression that the caller accepts.
-async fn write<Reply>(state: &ServerState, headers: CallHeaders, answer: Answer<Reply>) -> Result<Written, ConnectError>
+async fn write<Reply>(
+    state: &ServerState,
+    headers: CallHeaders,
+    response: Answer<Reply>,
+) -> Result<EncodedResponse, ConnectError>
 where
     Reply: ReplyMessage,
 {
-    let size = match &answer {
+    let size = match &response {
         Answer::Message(message) => message.encoded_len(),
         Answer::Encoded(bytes) => bytes.len(),
     };
     let written = state.write(size, move || {
-        let body = match (answer, headers.codec) {
+        let body = match (response, headers.codec) {
             (Answer::Encoded(bytes), Codec::Proto) => bytes,
             (Answer::Message(message), codec) => encode(codec, &message),
             (Answer::Encoded(bytes), Codec::Json) => {
@@ -103,9 +103,9 @@ where
             }
         };
         Ok(if headers.accepts_gzip {
-            Written::packed(body)
+            EncodedResponse::packed(body)
         } else {
-            Written::plain(body)
+            EncodedResponse::plain(body)
         })
     });
     written.await

@@ -51,9 +51,9 @@ impl Routes for Calls {
             let work = work.clone();
             async move {
                 match Protocol::of(request.headers()) {
-                    Protocol::Connect => connect::answer(&state, bounds, work, request).await,
-                    Protocol::Grpc => grpc::answer(&state, bounds, work, request).await,
-                    Protocol::GrpcWeb => grpc::answer_web(&state, bounds, work, request).await,
+                    Protocol::Connect => connect::handle(&state, bounds, &work, request).await,
+                    Protocol::Grpc => grpc::handle(&state, bounds, &work, request).await,
+                    Protocol::GrpcWeb => grpc::handle_web(&state, bounds, &work, request).await,
                 }
             }
         };

@@ -26,7 +26,7 @@ use alluvium_profile::{TenantError, TenantId};
 
 const PLAIN: &str = "SCRAM-SHA-256";
 /// Name of the SASL mechanism that binds the exchange to the TLS channel. It prevents man-in-the-middle attacks.
-const BOUND: &str = "SCRAM-SHA-256-PLUS";
+const CHANNEL_BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
 /// PostgreSQL's error code (SQLSTATE) for a wrong password.
 const WRONG_PASSWORD: &str = "28P01";
@@ -35,7 +35,7 @@ const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
 
 /// Users with their salted hashes and tenants.
 pub(super) struct Users {
-    known: HashMap<String, User>,
+    by_name: HashMap<String, User>,
     /// Secret for the salts of unknown names. The salt of a name is always the same, so unknown names look like known
     /// ones.
     secret: [u8; 32],
@@ -63,18 +63,18 @@ impl Users {
             known.insert(user.name.clone(), made);
         }
         Ok(Self {
-            known,
+            by_name: known,
             secret: rand::random(),
         })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.known.is_empty()
+        self.by_name.is_empty()
     }
 
     /// Returns the password hash to compare with. For an unknown user, the hash is random.
     fn password(&self, user: &str) -> Password {
-        if let Some(user) = self.known.get(user) {
+        if let Some(user) = self.by_name.get(user) {
             return user.password.clone();
         }
         let mut hasher = Sha256::new();
@@ -95,7 +95,7 @@ pub(super) async fn authenticate(
     user: &str,
     peer: IpAddr,
 ) -> Result<Option<Arc<Identity>>, Failure> {
-    if access.asks() && !users.known.contains_key(user) {
+    if access.asks() && !users.by_name.contains_key(user) {
         let identity = prove(wire, access, user, peer).await?;
         return Ok(Some(identity));
     }
@@ -146,7 +146,8 @@ async fn prove(wire: &mut Wire, access: &Access, user: &str, peer: IpAddr) -> Re
     Ok(identity)
 }
 
-/// Verifies the password of a user of the port by SCRAM. Unknown users fail in the same way.
+/// Verifies the password of a user of the port by SCRAM. The error for an unknown user is the same as for a wrong
+/// password.
 async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure> {
     let mut scram = ScramServerAuth::new();
     let mut methods = vec![PLAIN.to_owned()];
@@ -154,7 +155,7 @@ async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure
     if let Some(certificate) = &wire.own_certificate
         && scram.configure_certificate(certificate).is_ok()
     {
-        methods.insert(0, BOUND.to_owned());
+        methods.insert(0, CHANNEL_BOUND.to_owned());
     }
     let refused = || {
         Failure::fatal(
@@ -173,11 +174,11 @@ async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure
             first.auth_method
         )));
     }
-    let (answer, waiting) = scram
+    let (reply, waiting) = scram
         .on_client_first_message(first.data.as_deref().unwrap_or_default(), users.password(user))
         .map_err(|_| refused())?;
     wire.put(&PgWireBackendMessage::Authentication(Authentication::SASLContinue(
-        Bytes::from(answer),
+        Bytes::from(reply),
     )))?;
     wire.send().await?;
     let last = password_message(wire).await?;
@@ -213,7 +214,7 @@ pub(super) fn tenant_of(
         return Ok(TenantId::anonymous());
     }
     let none_named = ANY_DATABASE.contains(&database) || database == user;
-    let known = users.known.get(user).map(|user| &user.tenants);
+    let known = users.by_name.get(user).map(|user| &user.tenants);
     let listed = match scope {
         Some(TenantScope::Only(tenants)) => Some(tenants),
         Some(TenantScope::All) => None,

@@ -18,7 +18,7 @@ pub(super) enum Command {
     Commit,
     /// Ends a transaction, whether it has failed or not.
     Rollback,
-    /// Savepoints, UNLISTEN and similar statements, accepted without effect. The text is the tag of the response.
+    /// Savepoints, UNLISTEN and similar statements, accepted without effect on data. The text is the response's tag.
     Nothing(&'static str),
     /// Changes a setting: name and value.
     Set(String, String),
@@ -160,12 +160,12 @@ fn unquoted(word: &str) -> String {
 /// Splits a text into its non-empty statements.
 pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut statements = Vec::new();
     let (mut start, mut at) = (0, 0);
     while at < bytes.len() {
         at = match bytes[at] {
             b';' => {
-                found.push(&text[start..at]);
+                statements.push(&text[start..at]);
                 start = at + 1;
                 at + 1
             }
@@ -182,18 +182,18 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
             _ => at + 1,
         };
     }
-    found.push(&text[start..]);
-    found.retain(|statement| !is_blank(statement));
-    if found.len() > MAX_STATEMENTS {
+    statements.push(&text[start..]);
+    statements.retain(|statement| !is_blank(statement));
+    if statements.len() > MAX_STATEMENTS {
         return Err(Failure::error(
             "54000",
             format!(
                 "a message may have at most {MAX_STATEMENTS} statements, not {}",
-                found.len()
+                statements.len()
             ),
         ));
     }
-    Ok(found)
+    Ok(statements)
 }
 
 /// Returns true for a statement of only whitespace and comments.

@@ -22,8 +22,8 @@ use crate::server::postgres::command::Command;
 use crate::server::postgres::encode;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::parameters::Settings;
-use crate::server::postgres::port::Port;
-use crate::server::postgres::portal::{Kept, Portal, Rows};
+use crate::server::postgres::port::PortState;
+use crate::server::postgres::portal::{Portal, PreparedStatement, Rows};
 use crate::server::postgres::types;
 use crate::server::postgres::wire::Wire;
 use alluvium_base::Shutdown;
@@ -39,22 +39,22 @@ pub(super) enum Protocol {
 
 /// A connection that has authenticated.
 pub(super) struct Connection {
-    pub(super) port: Arc<Port>,
+    pub(super) port: Arc<PortState>,
     pub(super) wire: Wire,
     pub(super) session: SqlSession,
     settings: Settings,
     key: CancelKey,
     pub(super) status: TransactionStatus,
-    pub(super) statements: HashMap<String, Arc<Kept>>,
+    pub(super) statements: HashMap<String, Arc<PreparedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
-    /// True after an error in the extended protocol. Messages are then skipped up to the next `Sync`.
+    /// True after an error in the extended protocol. Messages are then skipped up to the next `Sync` or `Query`.
     pub(super) skips: bool,
     _slot: OwnedSemaphorePermit,
 }
 
 impl Connection {
     pub(super) fn new(
-        port: Arc<Port>,
+        port: Arc<PortState>,
         wire: Wire,
         session: SqlSession,
         settings: Settings,
@@ -80,7 +80,7 @@ impl Connection {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
         let running = Box::pin(self.session.query(statement, timeout));
-        let result = stopped(&mut self.wire, &token, running).await;
+        let result = run_until_stopped(&mut self.wire, &token, running).await;
         self.key.end();
         result?.map_err(|error| timed_out(error, timeout))
     }
@@ -94,25 +94,25 @@ impl Connection {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
         let running = Box::pin(self.session.run(prepared, values, timeout));
-        let result = stopped(&mut self.wire, &token, running).await;
+        let result = run_until_stopped(&mut self.wire, &token, running).await;
         self.key.end();
         result?.map_err(|error| timed_out(error, timeout))
     }
 
-    /// Sends up to `most` rows, and returns the number of sent rows.
-    pub(super) async fn send_rows(&mut self, rows: &mut Rows, most: usize) -> Result<usize, Failure> {
+    /// Sends up to `max` rows, and returns the number of sent rows.
+    pub(super) async fn send_rows(&mut self, rows: &mut Rows, max: usize) -> Result<usize, Failure> {
         let token = self.key.begin();
-        let count = self.send_until(rows, most, &token).await;
+        let count = self.send_until(rows, max, &token).await;
         self.key.end();
         count
     }
 
-    async fn send_until(&mut self, rows: &mut Rows, most: usize, token: &Shutdown) -> Result<usize, Failure> {
+    async fn send_until(&mut self, rows: &mut Rows, max: usize, token: &Shutdown) -> Result<usize, Failure> {
         let timeout = self.settings.statement_timeout();
         let mut count = 0;
-        while count < most && !rows.is_done {
+        while count < max && !rows.is_done {
             let Some((cells, next, _)) = &mut rows.batch else {
-                let next = stopped(&mut self.wire, token, rows.result.stream.next()).await?;
+                let next = run_until_stopped(&mut self.wire, token, rows.result.stream.next()).await?;
                 match next.transpose().map_err(|error| timed_out(error, timeout))? {
                     Some(batch) => {
                         let held = self.port.memory.take_rows(batch.get_array_memory_size())?;
@@ -200,7 +200,7 @@ impl Connection {
                 self.portals.remove(name);
             }
             Command::Show(name) => {
-                let rows = self.shown(name.as_deref())?;
+                let rows = self.setting_rows(name.as_deref())?;
                 if protocol == Protocol::Simple {
                     self.row_description(&show_columns(name.as_deref()), &[])?;
                 }
@@ -209,10 +209,10 @@ impl Connection {
                 }
             }
         }
-        self.complete(tag)
+        self.send_complete(tag)
     }
 
-    fn shown(&self, name: Option<&str>) -> Result<Vec<Vec<String>>, Failure> {
+    fn setting_rows(&self, name: Option<&str>) -> Result<Vec<Vec<String>>, Failure> {
         let Some(name) = name else {
             let all = self.settings.all().into_iter();
             return Ok(all
@@ -267,7 +267,7 @@ impl Connection {
         self.wire.charge(start)
     }
 
-    pub(super) fn complete(&mut self, tag: &str) -> Result<(), Failure> {
+    pub(super) fn send_complete(&mut self, tag: &str) -> Result<(), Failure> {
         self.wire
             .put(&PgWireBackendMessage::CommandComplete(CommandComplete::new(
                 tag.to_owned(),
@@ -294,12 +294,12 @@ pub(super) fn show_columns(name: Option<&str>) -> Vec<ColumnKind> {
 
 /// Runs `work` to its end. If the client disconnects or cancels the query first, `work` is dropped, which stops the
 /// query.
-async fn stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output = T>) -> Result<T, Failure> {
+async fn run_until_stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::select! {
         biased;
         () = token.cancelled() => Err(Failure::cancelled()),
         done = work => Ok(done),
-        () = wire.gone() => Err(Failure::fatal("08006", "the client disconnected while its query ran")),
+        () = wire.disconnected() => Err(Failure::fatal("08006", "the client disconnected while its query ran")),
     }
 }
 

@@ -20,11 +20,11 @@ use crate::server::postgres::connection::{Connection, Protocol, show_columns};
 use crate::server::postgres::encode::{self, Field, Format};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::memory::ENTRY_BYTES;
-use crate::server::postgres::portal::{Kept, Portal, Rows, Statement};
+use crate::server::postgres::portal::{Portal, PreparedStatement, Rows, Statement};
 use crate::server::postgres::types;
 
 /// Maximum number of prepared statements of a connection, and maximum number of its portals.
-const MOST: usize = 1000;
+const MAX_NAMED: usize = 1000;
 /// Maximum number of parameter types in a message. A statement cannot have more parameters.
 const MAX_PARAMETERS: usize = 1000;
 /// Maximum length of the name of a statement or portal in bytes.
@@ -46,10 +46,10 @@ impl Connection {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
-        if self.statements.len() >= MOST {
+        if self.statements.len() >= MAX_NAMED {
             return Err(Failure::error(
                 "54000",
-                format!("a connection may have at most {MOST} prepared statements"),
+                format!("a connection may have at most {MAX_NAMED} prepared statements"),
             ));
         }
         if parse.type_oids.len() > MAX_PARAMETERS {
@@ -81,7 +81,7 @@ impl Connection {
         };
         let bytes = ENTRY_BYTES + name.len() + bytes;
         let held = self.port.memory.take("the prepared statement", bytes)?;
-        self.statements.insert(name, Kept::new(statement, held));
+        self.statements.insert(name, PreparedStatement::new(statement, held));
         self.wire
             .put(&PgWireBackendMessage::ParseComplete(ParseComplete::new()))
     }
@@ -97,10 +97,10 @@ impl Connection {
         if self.portals.contains_key(&portal) {
             return Err(Failure::error("42P03", format!("portal \"{portal}\" already exists")));
         }
-        if self.portals.len() >= MOST {
+        if self.portals.len() >= MAX_NAMED {
             return Err(Failure::error(
                 "54000",
-                format!("a connection may have at most {MOST} portals"),
+                format!("a connection may have at most {MAX_NAMED} portals"),
             ));
         }
         let kinds = parameters(&kept);
@@ -180,13 +180,13 @@ impl Connection {
             Statement::Query(prepared) => prepared,
         };
         self.check_transaction(None)?;
-        let most = usize::try_from(execute.max_rows).unwrap_or(0);
-        let most = if most == 0 { usize::MAX } else { most };
+        let max = usize::try_from(execute.max_rows).unwrap_or(0);
+        let max = if max == 0 { usize::MAX } else { max };
         let mut rows = match portal.rows.take() {
             Some(rows) => rows,
             None if portal.is_done => {
                 self.portals.insert(name, portal);
-                return self.complete("SELECT 0");
+                return self.send_complete("SELECT 0");
             }
             None => {
                 let mut fields = Vec::with_capacity(prepared.columns.len());
@@ -207,8 +207,8 @@ impl Connection {
                 Rows::new(result, fields)
             }
         };
-        let count = self.send_rows(&mut rows, most).await?;
-        if count == most {
+        let count = self.send_rows(&mut rows, max).await?;
+        if count == max {
             portal.rows = Some(rows);
             self.portals.insert(name, portal);
             return self
@@ -217,7 +217,7 @@ impl Connection {
         }
         portal.is_done = true;
         self.portals.insert(name, portal);
-        self.complete(&format!("SELECT {count}"))
+        self.send_complete(&format!("SELECT {count}"))
     }
 
     pub(super) fn close(&mut self, close: &Close) -> Result<(), Failure> {
@@ -235,7 +235,7 @@ impl Connection {
             .put(&PgWireBackendMessage::CloseComplete(CloseComplete::new()))
     }
 
-    fn statement(&self, name: &str) -> Result<&Arc<Kept>, Failure> {
+    fn statement(&self, name: &str) -> Result<&Arc<PreparedStatement>, Failure> {
         self.statements
             .get(name)
             .ok_or_else(|| Failure::error("26000", format!("there is no prepared statement \"{name}\"")))
@@ -243,7 +243,7 @@ impl Connection {
 }
 
 /// Returns the kinds of the parameters of a statement.
-fn parameters(kept: &Kept) -> &[Option<Kind>] {
+fn parameters(kept: &PreparedStatement) -> &[Option<Kind>] {
     kept.prepared().map_or(&[], |prepared| &prepared.parameters)
 }
 

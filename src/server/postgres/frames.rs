@@ -82,8 +82,9 @@ pub(super) fn next(
         .map_err(|error| Failure::protocol(format!("a message cannot be read: {error}")))
 }
 
-/// Returns the size in the header of the message at the start of `incoming`. `None` until the header has arrived.
-pub(super) fn announced(incoming: &BytesMut, context: &DecodeContext) -> Option<usize> {
+/// Returns the total size in bytes of the message at the start of `incoming`, from the length in its header. Returns
+/// `None` until this length has arrived.
+pub(super) fn message_bytes(incoming: &BytesMut, context: &DecodeContext) -> Option<usize> {
     let at = usize::from(!context.awaiting_frontend_startup);
     incoming.get(at..at + 4).map(|length| u32_of(length) as usize + at)
 }
@@ -94,7 +95,7 @@ pub(super) fn password(message: PasswordMessageFamily) -> Result<Password, Failu
     let PasswordMessageFamily::Raw(body) = &message else {
         return Err(malformed());
     };
-    let mut left = Left(body);
+    let mut left = UncheckedBytes(body);
     left.text().and_then(|()| left.end()).ok_or_else(malformed)?;
     message.into_password().map_err(|_| malformed())
 }
@@ -105,7 +106,7 @@ pub(super) fn sasl_initial(message: PasswordMessageFamily) -> Result<SASLInitial
     let PasswordMessageFamily::Raw(body) = &message else {
         return Err(malformed());
     };
-    let mut left = Left(body);
+    let mut left = UncheckedBytes(body);
     let read = left.text().and_then(|()| left.value()).and_then(|()| left.end());
     read.ok_or_else(malformed)?;
     message.into_sasl_initial_response().map_err(|_| malformed())
@@ -139,7 +140,7 @@ pub fn count_messages(bytes: &[u8], is_started: bool) -> usize {
 
 /// Returns `Some` if the body of a message has the form of its type.
 fn is_message(kind: u8, body: &[u8]) -> Option<()> {
-    let mut left = Left(body);
+    let mut left = UncheckedBytes(body);
     match kind {
         // The form of a password depends on the preceding request. Data of COPY may be any bytes.
         b'p' | b'd' => return Some(()),
@@ -174,7 +175,7 @@ fn is_message(kind: u8, body: &[u8]) -> Option<()> {
 
 /// Returns `Some` if the parameters of a startup message are pairs of texts, followed by one empty text.
 fn is_startup(parameters: &[u8]) -> Option<()> {
-    let mut left = Left(parameters);
+    let mut left = UncheckedBytes(parameters);
     while left.0.first()? != &0 {
         left.text()?;
         left.text()?;
@@ -184,9 +185,9 @@ fn is_startup(parameters: &[u8]) -> Option<()> {
 }
 
 /// The bytes of a message that are not checked yet. Each check returns `None` if there are not enough bytes.
-struct Left<'a>(&'a [u8]);
+struct UncheckedBytes<'a>(&'a [u8]);
 
-impl Left<'_> {
+impl UncheckedBytes<'_> {
     fn skip(&mut self, bytes: usize) -> Option<()> {
         self.0 = self.0.get(bytes..)?;
         Some(())

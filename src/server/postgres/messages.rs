@@ -68,7 +68,7 @@ impl Connection {
             PgWireFrontendMessage::Query(query) => {
                 self.skips = false;
                 let done = self.simple(&query.query).await;
-                self.answered(done)?;
+                self.report_error(done)?;
                 return self.ready().await;
             }
             PgWireFrontendMessage::Sync(_) => {
@@ -88,7 +88,7 @@ impl Connection {
             _ => return Err(Failure::protocol("the message is not allowed at this point")),
         };
         let failed = done.is_err();
-        self.answered(done)?;
+        self.report_error(done)?;
         self.skips = failed;
         if failed {
             self.wire.send().await?;
@@ -97,7 +97,7 @@ impl Connection {
     }
 
     /// Sends the error of a failed message to the client. A fatal error is returned instead.
-    fn answered(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
+    fn report_error(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
         match done {
             Ok(()) => Ok(()),
             Err(failure) if failure.is_fatal => Err(failure),
@@ -142,7 +142,7 @@ impl Connection {
                     })
                     .collect();
                 let count = self.send_rows(&mut Rows::new(result, fields), usize::MAX).await?;
-                self.complete(&format!("SELECT {count}"))?;
+                self.send_complete(&format!("SELECT {count}"))?;
             }
         }
         Ok(())

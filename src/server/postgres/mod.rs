@@ -5,7 +5,6 @@
 //! time and message size. Connections before and after authentication have separate limits. `query` checks and runs
 //! statements. This module implements the protocol, authentication and TLS. By default, the port is disabled.
 
-mod arrivals;
 mod auth;
 mod cancel;
 mod command;
@@ -18,6 +17,7 @@ mod memory;
 mod messages;
 mod options;
 mod parameters;
+mod pending_logins;
 mod port;
 mod portal;
 mod startup;
@@ -33,16 +33,16 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::query::QueryEngine;
-use crate::server::postgres::arrivals::Arrival;
 use crate::server::postgres::auth::Users;
 use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::memory::Memory;
-use crate::server::postgres::port::Port;
+use crate::server::postgres::pending_logins::PendingLogin;
+use crate::server::postgres::port::PortState;
 use crate::server::postgres::wire::Wire;
 use alluvium_base::Shutdown;
+use alluvium_base::log_throttle::LogThrottle;
 use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, is_this_machine};
 use alluvium_base::pressure::MemoryPart;
-use alluvium_base::seldom::Seldom;
 
 pub use frames::count_messages;
 pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};
@@ -51,7 +51,7 @@ pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};
 pub struct PostgresServer {
     tcp: TcpListener,
     local: SocketAddr,
-    port: Arc<Port>,
+    port: Arc<PortState>,
 }
 
 impl PostgresServer {
@@ -72,7 +72,7 @@ impl PostgresServer {
         }
         let memory = Memory::new(options.memory_bytes);
         let slots = Arc::new(Semaphore::new(options.max_connections.max(1)));
-        let port = Port {
+        let port = PortState {
             engine,
             users,
             tls,
@@ -104,7 +104,7 @@ impl PostgresServer {
     /// aborted connections.
     pub async fn serve(self, shutdown: Shutdown) -> usize {
         let mut connections = JoinSet::new();
-        let mut warning = Seldom::new(ACCEPT_WARNING);
+        let mut warning = LogThrottle::new(ACCEPT_WARNING);
         loop {
             while connections.try_join_next().is_some() {}
             let accepted = tokio::select! {
@@ -119,7 +119,7 @@ impl PostgresServer {
                 }
                 Err(error) if has_left(&error) => {}
                 Err(error) => {
-                    if let Some(unsaid) = warning.say() {
+                    if let Some(unsaid) = warning.try_log() {
                         tracing::warn!(error = %error, unsaid, "cannot accept a postgresql connection");
                     }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -138,13 +138,19 @@ impl PostgresServer {
     }
 }
 
-async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival: Arrival, shutdown: Shutdown) {
+async fn serve_one(
+    port: Arc<PortState>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    arrival: PendingLogin,
+    shutdown: Shutdown,
+) {
     let _ = stream.set_nodelay(true);
     let start = startup::start(&port, Wire::new(stream, port.memory.clone()), peer);
     let started = tokio::select! {
         () = shutdown.cancelled() => return,
-        () = arrival.gives_way() => {
-            tracing::info!(peer = %peer, "postgresql connection closed before authentication, newer ones replace it");
+        () = arrival.replaced() => {
+            tracing::info!(peer = %peer, "postgresql connection closed before authentication: a newer one replaced it");
             return;
         }
         started = tokio::time::timeout(port.options.startup_timeout, start) => started,

@@ -83,7 +83,7 @@ impl PostgresOptions {
     }
 }
 
-/// Error of opening the port with these options.
+/// Error when the port cannot be opened with the given options.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     /// The address could not be bound.

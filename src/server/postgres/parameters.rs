@@ -12,7 +12,7 @@ use crate::server::postgres::failure::Failure;
 const SERVER_VERSION: &str = concat!("15.8 (alluvium ", env!("CARGO_PKG_VERSION"), ")");
 
 /// Settings that the server reports to the client at the start and after each change.
-const REPORTED: [&str; 13] = [
+const REPORTED_SETTINGS: [&str; 13] = [
     "application_name",
     "client_encoding",
     "DateStyle",
@@ -53,7 +53,7 @@ const FIXED: [(&str, &str, bool); 19] = [
 ];
 
 /// Settings that a client may change. Only `statement_timeout` and `application_name` have an effect.
-const FREE: [(&str, &str); 18] = [
+const CLIENT_SETTINGS: [(&str, &str); 18] = [
     ("application_name", ""),
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
@@ -84,7 +84,10 @@ impl Settings {
     pub(super) fn new(user: &str) -> Self {
         Self {
             user: user.to_owned(),
-            values: FREE.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
+            values: CLIENT_SETTINGS
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()))
+                .collect(),
         }
     }
 
@@ -103,7 +106,7 @@ impl Settings {
                 format!("{proper} has the fixed value {fixed} and cannot be `{value}`"),
             ));
         }
-        let Some((proper, default)) = FREE.iter().find(|row| row.0.eq_ignore_ascii_case(name)) else {
+        let Some((proper, default)) = CLIENT_SETTINGS.iter().find(|row| row.0.eq_ignore_ascii_case(name)) else {
             return Err(Failure::error(
                 "42704",
                 format!("there is no setting `{name}` that a client may change"),
@@ -175,13 +178,13 @@ impl Settings {
 
     /// Returns the settings that the server sends to the client at the start.
     pub(super) fn reported(&self) -> Vec<(String, String)> {
-        let known = REPORTED.iter().filter_map(|name| self.get(name));
+        let known = REPORTED_SETTINGS.iter().filter_map(|name| self.get(name));
         known.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Returns true if the server reports changes of the setting to the client.
     pub(super) fn is_reported(name: &str) -> bool {
-        REPORTED.contains(&name)
+        REPORTED_SETTINGS.contains(&name)
     }
 
     /// Returns the client's own timeout for statements.

@@ -24,12 +24,12 @@ pub(super) enum Statement {
 }
 
 /// A prepared statement with the memory charged for it.
-pub(super) struct Kept {
+pub(super) struct PreparedStatement {
     pub(super) statement: Statement,
     _held: HeldBytes,
 }
 
-impl Kept {
+impl PreparedStatement {
     pub(super) fn new(statement: Statement, held: HeldBytes) -> Arc<Self> {
         Arc::new(Self { statement, _held: held })
     }
@@ -45,7 +45,7 @@ impl Kept {
 
 /// A statement with its parameters, and with its rows once the statement has started.
 pub(super) struct Portal {
-    pub(super) kept: Arc<Kept>,
+    pub(super) kept: Arc<PreparedStatement>,
     pub(super) values: Arc<[SqlValue]>,
     /// Column formats that the client requested.
     pub(super) formats: Vec<i16>,
@@ -56,7 +56,7 @@ pub(super) struct Portal {
 
 impl Portal {
     /// Creates a portal that has not run. `held` is the memory charged for its name, its values and its formats.
-    pub(super) fn new(kept: Arc<Kept>, values: Vec<SqlValue>, formats: Vec<i16>, held: HeldBytes) -> Self {
+    pub(super) fn new(kept: Arc<PreparedStatement>, values: Vec<SqlValue>, formats: Vec<i16>, held: HeldBytes) -> Self {
         Self {
             kept,
             values: values.into(),

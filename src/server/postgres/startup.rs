@@ -16,7 +16,7 @@ use crate::server::postgres::auth;
 use crate::server::postgres::connection::Connection;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::parameters::Settings;
-use crate::server::postgres::port::Port;
+use crate::server::postgres::port::PortState;
 use crate::server::postgres::wire::Wire;
 
 /// Major version of the supported protocol, 3.0.
@@ -27,7 +27,11 @@ const MAJOR: u16 = 3;
 const MAX_NEGOTIATIONS: usize = 4;
 
 /// Performs the startup of a connection. Returns `None` if there is no session to serve.
-pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) -> Result<Option<Connection>, Failure> {
+pub(super) async fn start(
+    port: &Arc<PortState>,
+    mut wire: Wire,
+    peer: SocketAddr,
+) -> Result<Option<Connection>, Failure> {
     wire = match negotiated(port, wire).await? {
         Some(wire) => wire,
         None => return Ok(None),
@@ -45,7 +49,7 @@ pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) ->
 }
 
 /// Handles all messages before the startup message.
-async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure> {
+async fn negotiated(port: &PortState, mut wire: Wire) -> Result<Option<Wire>, Failure> {
     for _ in 0..MAX_NEGOTIATIONS {
         let message = match wire.message().await {
             Ok(message) => message,
@@ -90,7 +94,7 @@ type Begun = (
     crate::server::postgres::cancel::CancelKey,
 );
 
-async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Option<Begun>, Failure> {
+async fn begin(port: &Arc<PortState>, wire: &mut Wire, peer: SocketAddr) -> Result<Option<Begun>, Failure> {
     let startup = match wire.message().await? {
         Some(PgWireFrontendMessage::CancelRequest(cancel)) => {
             if let Some(key) = cancel.secret_key.as_i32() {
@@ -154,8 +158,8 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     Ok(Some((session, settings, slot, key)))
 }
 
-/// Accepts protocol 3 with any minor version. If the client requests a newer version than 3.0, the server tells the
-/// client to use 3.0.
+/// Accepts protocol 3 with any minor version. If the client requests a newer version than 3.0 or a protocol extension
+/// (`_pq_.`), the server responds that it supports only 3.0 without extensions.
 fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
     if startup.protocol_number_major != MAJOR {
         return Err(Failure::fatal(

@@ -25,7 +25,7 @@ const TYPES: [(Simple, u32, u32, i16); 15] = [
 ];
 
 /// OIDs of additional types that clients use for parameters, each with the kind that Alluvium uses for the type.
-const ALSO: [(u32, Simple); 8] = [
+const ALIAS_OIDS: [(u32, Simple); 8] = [
     (18, Simple::Text),   // "char"
     (19, Simple::Text),   // name
     (26, Simple::Int8),   // oid
@@ -60,5 +60,5 @@ pub(super) fn kind(number: u32) -> Option<Kind> {
             is_list: true,
         });
     }
-    ALSO.iter().find(|row| row.0 == number).map(|row| plain(row.1))
+    ALIAS_OIDS.iter().find(|row| row.0 == number).map(|row| plain(row.1))
 }

@@ -1,8 +1,8 @@
 //! Messages over a stream: reads them with a limit on their size, and writes them through one buffer.
 //!
-//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] detects a disconnect, and
-//! keeps the bytes that the client sends meanwhile. Buffers of large messages hold memory of the port, which is
-//! released after the message was handled or sent.
+//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::disconnected`] detects a disconnect,
+//! and keeps the bytes that the client sends meanwhile. The buffer of a large message is charged to the memory of the
+//! port until the message was handled or sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::frames;
 use crate::server::postgres::memory::Memory;
-use crate::server::tls::Current;
+use crate::server::tls::CurrentTls;
 use alluvium_base::bytes::HeldBytes;
 
 /// Maximum message size of an authenticated client. A query may have 256 KiB, and its parameters a little more.
@@ -23,13 +23,13 @@ const MAX_MESSAGE: usize = 1 << 20;
 /// Maximum message size before authentication.
 const MAX_FIRST_MESSAGE: usize = 10_000;
 /// Buffered output is sent when it reaches this size.
-const SEND_FROM: usize = 64 << 10;
+const SEND_THRESHOLD: usize = 64 << 10;
 /// Maximum size of buffered input that holds no memory of the port.
 const FREE_INPUT: usize = 64 << 10;
 /// Maximum size of buffered output that holds no memory of the port: a full buffer, and a row of the same size.
-const FREE_OUTPUT: usize = 2 * SEND_FROM;
+const FREE_OUTPUT: usize = 2 * SEND_THRESHOLD;
 /// Maximum size of a buffer that is kept for the next messages.
-const MAX_KEPT: usize = 2 * FREE_OUTPUT;
+const MAX_IDLE_BUFFER_BYTES: usize = 2 * FREE_OUTPUT;
 /// Free space for input before each read.
 const READ_BYTES: usize = 8 << 10;
 /// Timeout for sending. After the timeout, the connection is dropped.
@@ -49,9 +49,9 @@ pub(super) struct Wire {
     longest: usize,
     memory: Memory,
     /// The memory charged for `incoming` while it may be large.
-    arriving: Option<HeldBytes>,
+    input_charge: Option<HeldBytes>,
     /// The memory charged for `outgoing` while it is large.
-    leaving: Option<HeldBytes>,
+    output_charge: Option<HeldBytes>,
     /// True if the stream uses TLS.
     pub(super) is_secure: bool,
     /// Content of the certificate file of the handshake. The channel binding of SCRAM uses it.
@@ -70,8 +70,8 @@ impl Wire {
             context: DecodeContext::new(ProtocolVersion::PROTOCOL3_0),
             longest: MAX_FIRST_MESSAGE,
             memory,
-            arriving: None,
-            leaving: None,
+            input_charge: None,
+            output_charge: None,
             is_secure: false,
             own_certificate: None,
             client_certificate: None,
@@ -96,7 +96,7 @@ impl Wire {
 
     /// Switches to TLS. Bytes that arrived before the handshake are an error, because an attacker could have inserted
     /// them.
-    pub(super) async fn secure(self, tls: Current) -> Result<Self, Failure> {
+    pub(super) async fn secure(self, tls: CurrentTls) -> Result<Self, Failure> {
         if !self.incoming.is_empty() {
             return Err(Failure::protocol("bytes arrived before the TLS handshake"));
         }
@@ -123,7 +123,7 @@ impl Wire {
             if let Some(message) = frames::next(&mut self.incoming, &self.context, self.longest)? {
                 return Ok(Some(message));
             }
-            let announced = frames::announced(&self.incoming, &self.context).unwrap_or_default();
+            let announced = frames::message_bytes(&self.incoming, &self.context).unwrap_or_default();
             self.charge_input(announced.max(self.incoming.len()))?;
             if !self.fill().await {
                 return Ok(None);
@@ -132,7 +132,7 @@ impl Wire {
     }
 
     /// Returns when the peer has disconnected. The future may be dropped at any time without losing data.
-    pub(super) async fn gone(&mut self) {
+    pub(super) async fn disconnected(&mut self) {
         loop {
             // If the input is too large or cannot be charged, the server reads no more bytes while the query runs.
             // It then notices a disconnect only at the next message.
@@ -160,11 +160,11 @@ impl Wire {
         if length <= FREE_OUTPUT {
             return Ok(());
         }
-        self.leaving = None;
+        self.output_charge = None;
         // At most half of the memory is charged. Otherwise a larger row could never be sent.
         let charged = length.min(self.memory.total() / 2);
         match self.memory.take("a row that the client has not read yet", charged) {
-            Ok(held) => self.leaving = Some(held),
+            Ok(held) => self.output_charge = Some(held),
             Err(failure) => {
                 // The remaining bytes are copied, so that the large buffer is freed before the client reads the error.
                 self.outgoing = BytesMut::from(self.outgoing.get(..start).unwrap_or_default());
@@ -176,7 +176,7 @@ impl Wire {
 
     /// Sends the buffer if it is large enough.
     pub(super) async fn send_some(&mut self) -> Result<(), Failure> {
-        if self.outgoing.len() < SEND_FROM {
+        if self.outgoing.len() < SEND_THRESHOLD {
             return Ok(());
         }
         self.send().await
@@ -191,10 +191,10 @@ impl Wire {
         };
         match tokio::time::timeout(SEND_TIMEOUT, sending).await {
             Ok(Ok(())) => {
-                if capacity > MAX_KEPT {
+                if capacity > MAX_IDLE_BUFFER_BYTES {
                     self.outgoing = BytesMut::new();
                 }
-                self.leaving = None;
+                self.output_charge = None;
                 Ok(())
             }
             Ok(Err(error)) => Err(Failure::fatal("08006", format!("the connection broke: {error}"))),
@@ -212,7 +212,7 @@ impl Wire {
 
     /// Charges the memory of the port for input of this size.
     fn charge_input(&mut self, bytes: usize) -> Result<(), Failure> {
-        let held = self.arriving.as_ref().map_or(FREE_INPUT, HeldBytes::bytes);
+        let held = self.input_charge.as_ref().map_or(FREE_INPUT, HeldBytes::bytes);
         if bytes <= held {
             return Ok(());
         }
@@ -220,15 +220,15 @@ impl Wire {
             is_fatal: true,
             ..failure
         };
-        self.arriving = Some(self.memory.take("a message", bytes).map_err(failed)?);
+        self.input_charge = Some(self.memory.take("a message", bytes).map_err(failed)?);
         Ok(())
     }
 
     /// Releases the buffer of handled messages, if it may be large.
     fn release_input(&mut self) {
-        if self.arriving.is_some() && self.incoming.len() <= FREE_INPUT {
+        if self.input_charge.is_some() && self.incoming.len() <= FREE_INPUT {
             self.incoming = BytesMut::from(&self.incoming[..]);
-            self.arriving = None;
+            self.input_charge = None;
         }
     }
 

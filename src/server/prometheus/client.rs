@@ -10,18 +10,18 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::server::prometheus::question::Question;
+use crate::server::prometheus::range_query::RangeQuery;
 use alluvium_profile::Tenants;
 use alluvium_wire::call::TENANT_HEADER;
 use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_decoded};
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// Maximum size of a response in bytes.
-const MAX_ANSWER_BYTES: usize = 8 << 20;
+const MAX_RESPONSE_BYTES: usize = 8 << 20;
 /// Timeout of a query, including the time to read the response.
-pub(in crate::server) const TIMEOUT: Duration = Duration::from_secs(15);
+pub(in crate::server) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of concurrent requests. Further queries wait in turn, within their timeout.
-const PLACES: usize = 4;
+const MAX_CONCURRENT_REQUESTS: usize = 4;
 /// Maximum number of characters of a Prometheus error that our error repeats.
 const SHOWN_CHARS: usize = 1000;
 
@@ -34,7 +34,7 @@ pub struct Prometheus {
     places: Arc<Semaphore>,
 }
 
-/// Error of an address that is not usable.
+/// Error when no client can be created for an address.
 #[derive(Debug, thiserror::Error)]
 pub enum PrometheusError {
     /// The address is not an HTTP URL of a server.
@@ -50,7 +50,7 @@ impl Prometheus {
     /// user and a password in the address become basic authentication.
     ///
     /// # Errors
-    /// Returns [`PrometheusError`] if the address is not an HTTP URL.
+    /// Returns [`PrometheusError`] if the address is not an HTTP URL, or if the HTTP client cannot be created.
     pub fn new(address: &str) -> Result<Self, PrometheusError> {
         let mut base = Url::parse(address).map_err(|_| PrometheusError::Address)?;
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() || base.query().is_some() {
@@ -71,7 +71,7 @@ impl Prometheus {
         Ok(Self {
             client,
             base,
-            places: Arc::new(Semaphore::new(PLACES)),
+            places: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
         })
     }
 
@@ -80,25 +80,27 @@ impl Prometheus {
         self.base.as_str()
     }
 
-    /// Sends a query and returns the response, within [`TIMEOUT`].
-    pub(in crate::server) async fn ask(
+    /// Sends a query and returns the response, within [`REQUEST_TIMEOUT`].
+    pub(in crate::server) async fn query(
         &self,
-        question: &Question,
+        query: &RangeQuery,
         tenants: Option<&Tenants>,
     ) -> Result<Bytes, ConnectError> {
-        let answer = async {
+        let response = async {
             let place = self.places.acquire().await;
             let _place = place.map_err(|error| unavailable(error.to_string()))?;
-            self.send(question, tenants).await
+            self.send(query, tenants).await
         };
-        tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(|_| {
-            let message = format!("Prometheus did not respond within {} s", TIMEOUT.as_secs());
-            Err(ConnectError::new(Code::DeadlineExceeded, message))
-        })
+        tokio::time::timeout(REQUEST_TIMEOUT, response)
+            .await
+            .unwrap_or_else(|_| {
+                let message = format!("Prometheus did not respond within {} s", REQUEST_TIMEOUT.as_secs());
+                Err(ConnectError::new(Code::DeadlineExceeded, message))
+            })
     }
 
-    async fn send(&self, question: &Question, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
-        let mut request = self.client.get(question.url(&self.base)).await.map_err(|error| {
+    async fn send(&self, query: &RangeQuery, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
+        let mut request = self.client.get(query.url(&self.base)).await.map_err(|error| {
             tracing::warn!(error = %error, "cannot create a request to Prometheus");
             unavailable("cannot create a request to Prometheus".to_owned())
         })?;
@@ -110,7 +112,7 @@ impl Prometheus {
             unavailable(format!("cannot send the query to Prometheus: {}", error_chain(&error)))
         })?;
         let status = response.status().as_u16();
-        let body = read_decoded(response, MAX_ANSWER_BYTES).await.map_err(|error| {
+        let body = read_decoded(response, MAX_RESPONSE_BYTES).await.map_err(|error| {
             ConnectError::new(
                 Code::ResourceExhausted,
                 format!("cannot read the response of Prometheus: {error}; query fewer series or use a longer step"),
@@ -126,13 +128,13 @@ impl Prometheus {
 
 /// The body of an error response of Prometheus.
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorBody {
     error: String,
 }
 
 /// Returns the error for a query that Prometheus has rejected.
 fn refusal(body: &[u8]) -> String {
-    let error = serde_json::from_slice(body).map_or_else(|_| "no reason".to_owned(), |Refusal { error }| error);
+    let error = serde_json::from_slice(body).map_or_else(|_| "no reason".to_owned(), |ErrorBody { error }| error);
     let shown: String = error.chars().take(SHOWN_CHARS).collect();
     format!("Prometheus rejected the query: {shown}")
 }

@@ -6,6 +6,6 @@
 //! number of points, the size and the time of the response, and the number of concurrent requests are limited.
 
 pub(in crate::server) mod client;
-pub(in crate::server) mod question;
+pub(in crate::server) mod range_query;
 
 pub use client::{Prometheus, PrometheusError};

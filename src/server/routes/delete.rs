@@ -27,9 +27,9 @@ use alluvium_wire::connect::{Code, ConnectError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Question {
+struct DeleteQuery {
     selector: String,
-    /// Unix time in milliseconds.
+    /// Start in Unix milliseconds. Defaults to 0. The end is `to`, which defaults to the current time.
     from: Option<i64>,
     to: Option<i64>,
 }
@@ -70,25 +70,26 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     }
     let limit = state.options.limits.question();
     let body = state.intake.read(&parts.headers, body, limit).await?;
-    let question: Question = serde_json::from_slice(&body.bytes).map_err(|error| {
+    let query: DeleteQuery = serde_json::from_slice(&body.bytes).map_err(|error| {
         ConnectError::invalid(format!(
             "the body must be JSON with `selector` and optionally `from` and `to` in Unix milliseconds: {error}"
         ))
     })?;
     let now_ms = chrono::Utc::now().timestamp_millis();
-    let from_us = question.from.unwrap_or(0).saturating_mul(1000);
-    let until_us = question.to.unwrap_or(now_ms).saturating_mul(1000);
-    let deletion = Deletion::new(tenant, question.selector, TimeSpan::new(from_us, until_us));
+    let from_us = query.from.unwrap_or(0).saturating_mul(1000);
+    let until_us = query.to.unwrap_or(now_ms).saturating_mul(1000);
+    let deletion = Deletion::new(tenant, query.selector, TimeSpan::new(from_us, until_us));
     if deletion.from_us >= deletion.until_us {
         return Err(ConnectError::invalid("`from` must be before `to`"));
     }
-    deletion.check().map_err(ConnectError::invalid)?;
+    let checked = deletion.check();
+    checked.map_err(|error| ConnectError::invalid(error.to_string()))?;
     tracing::info!(
         token = name,
         tenant = %deletion.tenant,
         selector = deletion.selector,
-        from_ms = question.from.unwrap_or(0),
-        to_ms = question.to.unwrap_or(now_ms),
+        from_ms = query.from.unwrap_or(0),
+        to_ms = query.to.unwrap_or(now_ms),
         "deletion requested"
     );
     let report = state.store.delete(deletion).await.map_err(|error| match error {
@@ -96,12 +97,12 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         // A later round of maintenance completes a recorded deletion. Repeating the request does no harm.
         error => ConnectError::new(Code::Unavailable, format!("the deletion is not complete yet: {error}")),
     })?;
-    let answer = json!({
+    let response = json!({
         "files_replaced": report.files_in,
         "files_written": report.files_out,
         "rows_deleted": report.rows_in.saturating_sub(report.rows_out),
     });
-    Ok(Json(answer).into_response())
+    Ok(Json(response).into_response())
 }
 
 /// Returns the configured token that matches the bearer token of the request.

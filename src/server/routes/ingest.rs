@@ -23,13 +23,13 @@ use alluvium_wire::service::Charged as _;
 
 /// `POST /ingest`: responds as soon as the profile is durable.
 pub(in crate::server) async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    match take(state, request).await {
+    match accept(state, request).await {
         Ok(()) => StatusCode::OK.into_response(),
         Err(error) => error.into_response(),
     }
 }
 
-async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectError> {
+async fn accept(state: ServerState, request: Request<Body>) -> Result<(), ConnectError> {
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
     let query = IngestQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
@@ -65,14 +65,14 @@ pub(super) async fn read_upload(
         limit => limit.min(limits.unpacked_body_bytes),
     };
     let work_bytes = ingest::work_bytes(body.0.len(), max_profile);
-    let asked = query.clone();
-    let take_apart = move |bytes| Upload::new(&asked, &content_type, bytes);
+    let requested = query.clone();
+    let take_apart = move |bytes| Upload::new(&requested, &content_type, bytes);
     let opening = Opening::Announced(max_profile);
     let (read, mut charge) = open(state, body, work_bytes, take_apart, &query, opening).await?;
     match read {
         Read::Profiles(profiles) => Ok((profiles, charge)),
         Read::LargerThanAnnounced(upload) => {
-            charge.give_back();
+            charge.release_last();
             let opening = Opening::AtMost(max_profile);
             match open(state, (upload, charge), work_bytes, Ok, &query, opening).await? {
                 (Read::Profiles(profiles), charge) => Ok((profiles, charge)),

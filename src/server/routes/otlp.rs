@@ -19,9 +19,9 @@ use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::{one_tenant, tenant, tenants};
 use alluvium_wire::connect::{CallHeaders, Codec, ConnectError};
 use alluvium_wire::grpc_status;
-use alluvium_wire::otlp::{self, ExportBatch};
-use alluvium_wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse, ProfilesService};
-use alluvium_wire::service::{Call, CallResult};
+use alluvium_wire::otlp::messages::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
+use alluvium_wire::otlp::{self, EXPORT_ROUTE, ExportBatch};
+use alluvium_wire::service::{Call, CallResult, Routes};
 
 /// Estimated size of the decoded columns in bytes for each byte of a request. The columns are larger, because a request
 /// contains each stack only once for all its samples.
@@ -40,7 +40,16 @@ pub(in crate::server) fn bounds(state: &ServerState) -> Bounds {
     }
 }
 
-impl ProfilesService for Exporter {
+impl Exporter {
+    /// Registers the call `Export` of the service `ProfilesService`.
+    pub(super) fn route(&self, routes: &mut impl Routes) {
+        let exporter = self.clone();
+        routes.unary(EXPORT_ROUTE, move |call| {
+            let exporter = exporter.clone();
+            async move { exporter.export(call).await }
+        });
+    }
+
     async fn export(&self, call: Call<ExportProfilesServiceRequest>) -> CallResult<ExportProfilesServiceResponse> {
         let tenant = one_tenant(&call.tenants)?;
         let Call {
@@ -84,11 +93,11 @@ async fn take(state: &ServerState, request: Request<Body>) -> Result<Response, C
     let bounds = bounds(state);
     let body = state.intake.read(&parts.headers, body, bounds.limit).await?;
     let exporter = Exporter(state.clone());
-    let work = |call| {
+    let method = move |call: Call<ExportProfilesServiceRequest>| {
         let exporter = exporter.clone();
         async move { exporter.export(call).await }
     };
-    let written = perform(state, bounds, call, tenant.into(), body, work).await?;
+    let written = perform(state, bounds, call, tenant.into(), body, &method).await?;
     let time = state.engine.limits().timeout;
     respond(&state.answers, time, otlp::content_type(call.codec), written)
 }

@@ -7,10 +7,10 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 
-use crate::server::bodies::sending::{Written, respond};
-use crate::server::prometheus::client::TIMEOUT;
-use crate::server::prometheus::question::Question;
-use crate::server::services::questions::unimplemented;
+use crate::server::bodies::sending::{EncodedResponse, respond};
+use crate::server::prometheus::client::REQUEST_TIMEOUT;
+use crate::server::prometheus::range_query::RangeQuery;
+use crate::server::services::parameters::unimplemented;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
 use alluvium_base::encoding::accepts;
@@ -24,23 +24,23 @@ pub(in crate::server) async fn query_range(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let answer = async {
+    let response = async {
         let tenants = tenants(&headers, &state.options)?;
         let Some(prometheus) = &state.options.prometheus else {
             return Err(unimplemented(
                 "no Prometheus is configured (`--prometheus-url`), therefore metrics beside profiles are",
             ));
         };
-        let question = Question::parse(&query.unwrap_or_default())?;
+        let range_query = RangeQuery::parse(&query.unwrap_or_default())?;
         let tenants = state.options.multi_tenant.then_some(&tenants);
-        let body = prometheus.ask(&question, tenants).await?;
+        let body = prometheus.query(&range_query, tenants).await?;
         let pack = if accepts(&headers, "gzip") {
-            Written::packed
+            EncodedResponse::packed
         } else {
-            Written::plain
+            EncodedResponse::plain
         };
         let written = state.write(body.len(), move || Ok(pack(body))).await?;
-        respond(&state.answers, TIMEOUT, "application/json", written)
+        respond(&state.answers, REQUEST_TIMEOUT, "application/json", written)
     };
-    answer.await.unwrap_or_else(IntoResponse::into_response)
+    response.await.unwrap_or_else(IntoResponse::into_response)
 }

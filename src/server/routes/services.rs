@@ -25,7 +25,6 @@ use alluvium_wire::proto::adhocprofiles::AdHocProfileService as _;
 use alluvium_wire::proto::capabilities::FeatureFlagsService;
 use alluvium_wire::proto::debuginfo::DebuginfoService as _;
 use alluvium_wire::proto::health::Health as _;
-use alluvium_wire::proto::otlp::ProfilesService as _;
 use alluvium_wire::proto::push::PusherService as _;
 use alluvium_wire::proto::querier::QuerierService as _;
 use alluvium_wire::proto::settings::{RecordingRulesService as _, SettingsService as _};

@@ -28,13 +28,13 @@ pub(in crate::server) async fn sql(State(state): State<ServerState>, request: Re
 async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
     let tenants = tenants(&parts.headers, &state.options)?;
-    let wanted = SqlFormat::wanted(parts.uri.query(), &parts.headers)?;
+    let sql_format = SqlFormat::wanted(parts.uri.query(), &parts.headers)?;
     let timeout = CallHeaders::timeout(&parts.headers)?;
     let limit = state.options.limits.question();
     let body = state.intake.read(&parts.headers, body, limit).await?;
     let query = sql::read_query(&parts.headers, &body.bytes)?;
     drop(body);
-    let format = match wanted {
+    let format = match sql_format {
         SqlFormat::Json => Format::Json,
         SqlFormat::Csv => Format::Csv,
         SqlFormat::Arrow => Format::Arrow,
@@ -54,7 +54,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     let rows = rows.inspect_err(|error| tracing::warn!(error = %error, "sql response aborted"));
     let mut response = Body::from_stream(rows).into_response();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(wanted.content_type()));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(sql_format.content_type()));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }

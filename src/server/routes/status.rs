@@ -42,7 +42,7 @@ pub(super) async fn buildinfo() -> Response {
 
 /// `GET /api/v1/status/config`: returns the configuration in force.
 pub(in crate::server) async fn config(State(state): State<ServerState>) -> String {
-    state.options.settings.in_force()
+    state.options.settings.to_yaml()
 }
 
 /// `GET /api/v1/status/config/default`: returns the default configuration.
@@ -68,7 +68,7 @@ pub(super) async fn tenant_limits(State(state): State<ServerState>, headers: Hea
 
 /// `GET /api/v1/status/storage`: returns the files of the tenants by table and by day, the oldest day first.
 pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap) -> Response {
-    let found = match tenants(&headers, &state.options) {
+    let holdings = match tenants(&headers, &state.options) {
         Ok(tenants) => state.engine.holdings(&tenants),
         Err(error) => return error.into_response(),
     };
@@ -76,12 +76,12 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
         let Holding { files, bytes, rows } = held;
         json!({ key: name, "files": files, "bytes": bytes, "rows": rows })
     };
-    let tables = found
+    let tables = holdings
         .tables
         .iter()
         .map(|(name, held)| row("table", (*name).to_owned(), held));
     let date = |day: i32| NaiveDate::default() + TimeDelta::days(day.into());
-    let days = found
+    let days = holdings
         .days
         .iter()
         .map(|(day, held)| row("day", date(*day).to_string(), held));

@@ -63,7 +63,7 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
         ("/api/v1/tenant_limits".to_owned(), get(status::tenant_limits)),
         ("/flush".to_owned(), post(status::flush)),
         ("/api/v1/admin/delete".to_owned(), post(delete)),
-        ("/api/v1/adhoc".to_owned(), post(adhoc::look)),
+        ("/api/v1/adhoc".to_owned(), post(adhoc::show)),
         (prometheus::PATH.to_owned(), get(prometheus::query_range)),
     ];
     table.extend(render::routes());
@@ -102,7 +102,7 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
         }
         // A browser receives the page, which shows that the view does not exist. A program receives an error that it
         // can parse.
-        if is_for_a_person(request.headers()) && !path.contains('/') {
+        if is_browser_navigation(request.headers()) && !path.contains('/') {
             return state.page.not_found(request.headers());
         }
     }
@@ -125,7 +125,7 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
 
 /// Returns true for browser navigation, which requests HTML. Programs, and browsers that load resources of a page, do
 /// not request HTML.
-fn is_for_a_person(headers: &HeaderMap) -> bool {
+fn is_browser_navigation(headers: &HeaderMap) -> bool {
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|kinds| kinds.contains("text/html"))
 }

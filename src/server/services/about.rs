@@ -87,7 +87,7 @@ impl StatusService for About {
     }
 
     async fn get_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {
-        Ok(yaml(self.settings.in_force()).into())
+        Ok(yaml(self.settings.to_yaml()).into())
     }
 
     async fn get_diff_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {

@@ -6,10 +6,11 @@
 
 use bytes::Bytes;
 
-use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
-use crate::server::services::questions::{
-    all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
-    profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
+use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, ReadEstimate, SeriesQuery, StackQuery, TimeRange};
+use crate::server::bodies::workers::LARGE_WORK;
+use crate::server::services::parameters::{
+    all_matchers, check_list_length, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions,
+    max_nodes, profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
 };
 use crate::server::services::timeline_messages::{heatmap_message, series_message};
 use crate::server::state::shared::ServerState;
@@ -25,9 +26,6 @@ use alluvium_wire::push::pairs;
 use alluvium_wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
 use alluvium_wire::service::{Answer, Call, CallResult};
 use alluvium_wire::tree_bytes::tree_bytes;
-
-/// Estimated work of encoding a graph, in bytes. The value is so large that the work runs on a separate thread.
-const LARGE_WORK: usize = 1 << 20;
 
 /// Implements the calls with the query engine.
 #[derive(Clone)]
@@ -70,7 +68,7 @@ impl QuerierService for Querier {
         let (tenants, request) = (&call.tenants, call.request);
         let matchers = all_matchers(&self.0, request.matchers).await?;
         let range = TimeRange::new(request.start, request.end);
-        at_most("label names", request.label_names.len())?;
+        check_list_length("label names", request.label_names.len())?;
         let sets = self
             .0
             .engine
@@ -88,8 +86,8 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectMergeStacktracesResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         let format = request.format();
-        let asked = request.max_nodes;
-        let max_nodes = max_nodes(asked, &self.0.options.limits)?;
+        let requested = request.max_nodes;
+        let max_nodes = max_nodes(requested, &self.0.options.limits)?;
         let detail = if request.frame_details {
             Detail::Files
         } else {
@@ -97,7 +95,7 @@ impl QuerierService for Querier {
         };
         let mut query = stacktraces_query(&self.0, request).await?;
         // If `max_nodes` is not set, a pprof profile is complete, because programs read it.
-        query.pprof_nodes = asked.filter(|asked| *asked != 0).map_or(0, |_| max_nodes);
+        query.pprof_nodes = requested.filter(|requested| *requested != 0).map_or(0, |_| max_nodes);
         let mut response = querier::SelectMergeStacktracesResponse::default();
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
@@ -110,7 +108,7 @@ impl QuerierService for Querier {
             }
             ProfileFormat::Dot => {
                 let (title, unit) = (query.profile_type.to_string(), query.profile_type.sample_unit.clone());
-                let functions = max_functions(asked, &self.0.options.limits)?;
+                let functions = max_functions(requested, &self.0.options.limits)?;
                 let graph = self.0.engine.call_graph(tenants, query, functions).await?;
                 let write = move || Ok(dot(&graph, &title, &unit));
                 response.dot = self.0.workers.run(LARGE_WORK, write).await?;
@@ -165,7 +163,7 @@ impl QuerierService for Querier {
             request.end,
         )
         .await?;
-        if request.max_nodes.is_some_and(|asked| asked != 0) {
+        if request.max_nodes.is_some_and(|requested| requested != 0) {
             query.pprof_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
         }
         let selectors = Selectors {
@@ -192,7 +190,7 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectSeriesResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
-        at_most("labels to group by", request.group_by.len())?;
+        check_list_length("labels to group by", request.group_by.len())?;
         let query = SeriesQuery {
             profile_type: profile_type(&request.profile_type_id)?,
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
@@ -219,14 +217,14 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectHeatmapResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
-        at_most("labels to group by", request.group_by.len())?;
+        check_list_length("labels to group by", request.group_by.len())?;
         let (of, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
         let query = HeatmapQuery {
             profile_type: profile_type(&request.profile_type_id)?,
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
             range: TimeRange::new(request.start, request.end),
             step: request.step,
-            of,
+            source: of,
             exemplars,
             limit: series_limit(request.limit)?,
             group_by: request.group_by,
@@ -266,7 +264,7 @@ impl QuerierService for Querier {
         call: Call<types::GetProfileStatsRequest>,
     ) -> CallResult<types::GetProfileStatsResponse> {
         let times = self.0.engine.profile_times(&call.tenants).await?;
-        let (oldest, newest) = times.map_or((0, 0), |times| (times.least, times.most));
+        let (oldest, newest) = times.map_or((0, 0), |times| (times.min, times.max));
         Ok(types::GetProfileStatsResponse {
             data_ingested: times.is_some(),
             oldest_profile_time: oldest.div_euclid(1000),
@@ -328,7 +326,7 @@ impl Selectors {
     /// Checks the selectors and restricts `query` to the stacks that they select.
     fn apply_to(self, query: &mut StackQuery) -> Result<(), ConnectError> {
         (query.call_site, query.go_pgo) = stack_selection(self.stack)?;
-        at_most("profile ids", self.profile_ids.len())?;
+        check_list_length("profile ids", self.profile_ids.len())?;
         query.profile_ids = self.profile_ids;
         query.span_ids = hexadecimal("span", 16, self.span_ids)?;
         query.trace_ids = hexadecimal("trace", 32, self.trace_ids)?;
@@ -371,7 +369,7 @@ async fn tree(
 
 /// Converts the impact of a query to a message. The tables are one component, and the heads are another.
 fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
-    let scope = |name: &str, reading: &Reading| querier::QueryScope {
+    let scope = |name: &str, reading: &ReadEstimate| querier::QueryScope {
         component_type: name.to_owned(),
         component_count: 1,
         block_count: reading.blocks,

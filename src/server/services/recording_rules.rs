@@ -4,7 +4,7 @@
 //! selects, and sends it to a Prometheus. Alluvium does not evaluate rules, so it keeps none. Otherwise a user would
 //! see a rule in the list, and would notice much later that its metric does not exist.
 
-use crate::server::services::questions::unimplemented;
+use crate::server::services::parameters::unimplemented;
 use crate::server::state::tenant::one_tenant;
 use alluvium_wire::connect::{Code, ConnectError};
 use alluvium_wire::proto::settings::{

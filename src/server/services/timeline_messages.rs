@@ -34,7 +34,7 @@ fn slot_message(slot: HeatmapSlot) -> types::HeatmapSlot {
         ..types::HeatmapSlot::default()
     };
     for cell in slot.cells {
-        message.y_min.push(cell.least as f64);
+        message.y_min.push(cell.min as f64);
         message.counts.push(i32::try_from(cell.count).unwrap_or(i32::MAX));
         message.exemplars.extend(cell.exemplar.map(exemplar_message));
     }

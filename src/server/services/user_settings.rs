@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::services::kept::{failed, on_shelf};
+use crate::server::services::shelf::{shelf_error, with_shelf};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
 use crate::store::tables::shelf::Shelf;
@@ -33,10 +33,10 @@ const MAX_BYTES: usize = 1 << 20;
 pub(in crate::server) struct UserSettings(pub(in crate::server) ServerState);
 
 /// The settings of a tenant by name.
-type Settings = BTreeMap<String, Kept>;
+type Settings = BTreeMap<String, StoredSetting>;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct StoredSetting {
     value: String,
     /// Unix time in milliseconds.
     modified_at: i64,
@@ -45,7 +45,7 @@ struct Kept {
 impl SettingsService for UserSettings {
     async fn get(&self, call: Call<GetSettingsRequest>) -> CallResult<GetSettingsResponse> {
         let tenant = one_tenant(&call.tenants)?;
-        let settings = on_shelf(&self.0, move |shelf| read(shelf, &tenant)).await?;
+        let settings = with_shelf(&self.0, move |shelf| read(shelf, &tenant)).await?;
         let settings = settings.into_iter().map(message).collect();
         Ok(GetSettingsResponse { settings }.into())
     }
@@ -63,9 +63,9 @@ impl SettingsService for UserSettings {
         if given.modified_at == 0 {
             given.modified_at = chrono::Utc::now().timestamp_millis();
         }
-        let kept = given.clone();
-        on_shelf(&self.0, move |shelf| {
-            change(shelf, &tenant, |settings| insert(settings, kept))
+        let stored = given.clone();
+        with_shelf(&self.0, move |shelf| {
+            change(shelf, &tenant, |settings| insert(settings, stored))
         })
         .await?;
         let setting = Some(given);
@@ -81,21 +81,21 @@ impl SettingsService for UserSettings {
             settings.remove(&name);
             Ok(())
         };
-        on_shelf(&self.0, move |shelf| change(shelf, &tenant, remove)).await?;
+        with_shelf(&self.0, move |shelf| change(shelf, &tenant, remove)).await?;
         Ok(DeleteSettingsResponse {}.into())
     }
 }
 
-fn message((name, kept): (String, Kept)) -> Setting {
+fn message((name, stored): (String, StoredSetting)) -> Setting {
     Setting {
         name,
-        value: kept.value,
-        modified_at: kept.modified_at,
+        value: stored.value,
+        modified_at: stored.modified_at,
     }
 }
 
 fn read(shelf: &Shelf, tenant: &TenantId) -> Result<Settings, ConnectError> {
-    let Some(bytes) = shelf.read(tenant, DOCUMENT).map_err(failed)? else {
+    let Some(bytes) = shelf.read(tenant, DOCUMENT).map_err(shelf_error)? else {
         return Ok(Settings::new());
     };
     serde_json::from_slice(&bytes).map_err(|error| {
@@ -110,34 +110,37 @@ fn change(
     tenant: &TenantId,
     change: impl FnOnce(&mut Settings) -> Result<(), ConnectError>,
 ) -> Result<(), ConnectError> {
-    shelf.alone(|| {
+    shelf.exclusively(|| {
         let mut settings = read(shelf, tenant)?;
         change(&mut settings)?;
         let text = serde_json::to_vec(&settings)
             .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write settings: {error}")))?;
-        shelf.write(tenant, DOCUMENT, &text).map_err(failed)
+        shelf.write(tenant, DOCUMENT, &text).map_err(shelf_error)
     })
 }
 
-fn insert(settings: &mut Settings, given: Setting) -> Result<(), ConnectError> {
-    if let Some(known) = settings.get(&given.name)
-        && known.modified_at > given.modified_at
+fn insert(settings: &mut Settings, setting: Setting) -> Result<(), ConnectError> {
+    if let Some(known) = settings.get(&setting.name)
+        && known.modified_at > setting.modified_at
     {
         let message = format!(
-            "the kept setting `{}` was modified later, at {}",
-            given.name, known.modified_at
+            "the stored setting `{}` was modified later, at Unix millisecond {}",
+            setting.name, known.modified_at
         );
         return Err(ConnectError::new(Code::AlreadyExists, message));
     }
-    let kept = Kept {
-        value: given.value,
-        modified_at: given.modified_at,
+    let stored = StoredSetting {
+        value: setting.value,
+        modified_at: setting.modified_at,
     };
-    settings.insert(given.name, kept);
-    let bytes: usize = settings.iter().map(|(name, kept)| name.len() + kept.value.len()).sum();
+    settings.insert(setting.name, stored);
+    let bytes: usize = settings
+        .iter()
+        .map(|(name, stored)| name.len() + stored.value.len())
+        .sum();
     if settings.len() > MAX_SETTINGS || bytes > MAX_BYTES {
         return Err(ConnectError::invalid(format!(
-            "limit of a tenant: {MAX_SETTINGS} settings of {MAX_BYTES} bytes in all; requested: {} of {bytes}",
+            "a tenant may have {MAX_SETTINGS} settings of {MAX_BYTES} bytes in total, not {} of {bytes} bytes",
             settings.len()
         )));
     }

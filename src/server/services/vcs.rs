@@ -18,12 +18,12 @@ pub(in crate::server) struct Vcs;
 
 impl VcsService for Vcs {
     async fn github_app(&self, _call: Call<GithubAppRequest>) -> CallResult<GithubAppResponse> {
-        Err(no_app())
+        Err(vcs_unavailable())
     }
 
     /// Returns `unimplemented`. Pyroscope returns `internal`, but that code would count as a failure of this server.
     async fn github_login(&self, _call: Call<GithubLoginRequest>) -> CallResult<GithubLoginResponse> {
-        Err(no_app())
+        Err(vcs_unavailable())
     }
 
     async fn github_refresh(&self, _call: Call<GithubRefreshRequest>) -> CallResult<GithubRefreshResponse> {
@@ -43,8 +43,8 @@ impl VcsService for Vcs {
     }
 }
 
-fn no_app() -> ConnectError {
-    ConnectError::new(Code::Unimplemented, "no GitHub app is configured: this server has none")
+fn vcs_unavailable() -> ConnectError {
+    ConnectError::new(Code::Unimplemented, "this server has no GitHub app")
 }
 
 fn no_session() -> ConnectError {

@@ -32,7 +32,7 @@ const MAX_AGENT_CHARS: usize = 100;
 
 /// The senders of all tenants.
 #[derive(Debug, Default)]
-pub(crate) struct Senders(Mutex<HashMap<Sender, Seen>>);
+pub(crate) struct Senders(Mutex<HashMap<Sender, SenderState>>);
 
 /// The properties that distinguish a sender from others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ pub(super) struct Sender {
 
 /// Counters and last state of a sender.
 #[derive(Debug)]
-struct Seen {
+struct SenderState {
     first_ms: i64,
     last_ms: i64,
     requests: u64,
@@ -63,13 +63,13 @@ struct Seen {
 }
 
 /// A request of a sender, before its response.
-pub(in crate::server) struct Sending {
+pub(in crate::server) struct SenderRequest {
     sender: Sender,
     bytes: u64,
     queue: Option<QueueReport>,
 }
 
-impl Sending {
+impl SenderRequest {
     /// Reads the sender of a request. Returns `None` if the route accepts no profiles or `tenant` returns no tenant.
     pub(in crate::server) fn of(
         (method, route): (&Method, &str),
@@ -107,15 +107,15 @@ impl Sending {
 
 impl Senders {
     /// Counts a request whose response has this `status`.
-    pub(in crate::server) fn answered(&self, sending: Sending, status: u16, now_ms: i64) {
+    pub(in crate::server) fn count_response(&self, sending: SenderRequest, status: u16, now_ms: i64) {
         let mut senders = self.0.lock();
         if senders.len() >= MAX_SENDERS && !senders.contains_key(&sending.sender) {
-            let oldest = senders.iter().min_by_key(|(_, seen)| seen.last_ms);
+            let oldest = senders.iter().min_by_key(|(_, state)| state.last_ms);
             if let Some(oldest) = oldest.map(|(sender, _)| sender.clone()) {
                 senders.remove(&oldest);
             }
         }
-        let seen = senders.entry(sending.sender).or_insert(Seen {
+        let state = senders.entry(sending.sender).or_insert(SenderState {
             first_ms: now_ms,
             last_ms: now_ms,
             requests: 0,
@@ -124,40 +124,40 @@ impl Senders {
             status,
             queue: None,
         });
-        seen.last_ms = now_ms;
-        seen.requests += 1;
-        seen.failed += u64::from(status >= 400);
-        seen.bytes = seen.bytes.saturating_add(sending.bytes);
-        seen.status = status;
-        seen.queue = sending.queue;
+        state.last_ms = now_ms;
+        state.requests += 1;
+        state.failed += u64::from(status >= 400);
+        state.bytes = state.bytes.saturating_add(sending.bytes);
+        state.status = status;
+        state.queue = sending.queue;
     }
 
     /// Returns the senders of the tenants, the most recent one first.
     pub(in crate::server) fn of(&self, tenants: &Tenants) -> Value {
         let senders = self.0.lock();
-        let mut found: Vec<_> = senders
+        let mut rows: Vec<_> = senders
             .iter()
             .filter(|(sender, _)| tenants.has(&sender.tenant))
             .collect();
-        found.sort_by(|(one, a), (other, b)| {
+        rows.sort_by(|(one, a), (other, b)| {
             let names =
                 || (&one.agent, one.address, &one.collector).cmp(&(&other.agent, other.address, &other.collector));
             b.last_ms.cmp(&a.last_ms).then_with(names)
         });
-        let row = |(sender, seen): &(&Sender, &Seen)| {
+        let row = |(sender, state): &(&Sender, &SenderState)| {
             json!({
                 "agent": *sender.agent,
                 "address": sender.address,
-                "firstSeen": seen.first_ms,
-                "lastSeen": seen.last_ms,
-                "requests": seen.requests,
-                "failed": seen.failed,
-                "bytes": seen.bytes,
-                "lastStatus": seen.status,
-                "queue": seen.queue.as_ref().map(queue_value),
+                "firstSeen": state.first_ms,
+                "lastSeen": state.last_ms,
+                "requests": state.requests,
+                "failed": state.failed,
+                "bytes": state.bytes,
+                "lastStatus": state.status,
+                "queue": state.queue.as_ref().map(queue_value),
             })
         };
-        found.iter().map(row).collect()
+        rows.iter().map(row).collect()
     }
 }
 
@@ -178,25 +178,25 @@ mod tests {
 
     use super::*;
 
-    fn sending(agent: &str, tenant: &str) -> Sending {
+    fn sending(agent: &str, tenant: &str) -> SenderRequest {
         let headers = HeaderMap::from_iter([
             (USER_AGENT, HeaderValue::from_str(agent).unwrap()),
             (CONTENT_LENGTH, HeaderValue::from_static("10")),
         ]);
         let route = (&Method::POST, "/ingest");
-        Sending::of(route, &headers, || tenant.parse().ok(), "127.0.0.1".parse().ok()).unwrap()
+        SenderRequest::of(route, &headers, || tenant.parse().ok(), "127.0.0.1".parse().ok()).unwrap()
     }
 
     #[test]
     fn a_sender_is_counted_with_its_last_answer_for_its_tenant() {
         let senders = Senders::default();
-        senders.answered(sending("alluvium/1", "one"), 200, 5);
-        senders.answered(sending("alluvium/1", "one"), 429, 7);
-        senders.answered(sending("alloy/1", "one"), 200, 6);
-        senders.answered(sending("alloy/1", "two"), 200, 8);
-        let row = |agent: &str, seen: [i64; 2], requests: u64, failed: u64, status: u16| {
+        senders.count_response(sending("alluvium/1", "one"), 200, 5);
+        senders.count_response(sending("alluvium/1", "one"), 429, 7);
+        senders.count_response(sending("alloy/1", "one"), 200, 6);
+        senders.count_response(sending("alloy/1", "two"), 200, 8);
+        let row = |agent: &str, state: [i64; 2], requests: u64, failed: u64, status: u16| {
             json!({
-                "agent": agent, "address": "127.0.0.1", "firstSeen": seen[0], "lastSeen": seen[1],
+                "agent": agent, "address": "127.0.0.1", "firstSeen": state[0], "lastSeen": state[1],
                 "requests": requests, "failed": failed, "bytes": 10 * requests, "lastStatus": status,
                 "queue": null,
             })
@@ -219,9 +219,9 @@ mod tests {
             let value = HeaderValue::from_str(&report.to_header()).unwrap();
             let headers = HeaderMap::from_iter([(http::HeaderName::from_static(QUEUE_HEADER), value)]);
             let route = (&Method::POST, "/ingest");
-            let told = Sending::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
+            let told = SenderRequest::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
             (sending.sender.collector, sending.queue) = (told.sender.collector, told.queue);
-            senders.answered(sending, 200, now_ms);
+            senders.count_response(sending, 200, now_ms);
         }
         let found = senders.of(&"one".parse().unwrap());
         let row = |at: usize| {
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn only_routes_that_take_profiles_have_senders() {
         let of = |method: Method, route: &str| {
-            Sending::of(
+            SenderRequest::of(
                 (&method, route),
                 &HeaderMap::new(),
                 || Some(TenantId::anonymous()),
@@ -255,7 +255,7 @@ mod tests {
     fn the_one_that_was_not_seen_for_the_longest_makes_room() {
         let senders = Senders::default();
         for number in 0..=MAX_SENDERS {
-            senders.answered(sending(&format!("agent {number}"), "one"), 200, number as i64);
+            senders.count_response(sending(&format!("agent {number}"), "one"), 200, number as i64);
         }
         let found = senders.of(&"one".parse().unwrap());
         let agents: Vec<&str> = found

@@ -31,7 +31,7 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the configuration in force as YAML.
-    pub(in crate::server) fn in_force(&self) -> String {
+    pub(in crate::server) fn to_yaml(&self) -> String {
         yaml(self.in_force.iter())
     }
 

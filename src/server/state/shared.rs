@@ -8,7 +8,7 @@ use crate::query::QueryEngine;
 use crate::server::access::deletion_token::AdminToken;
 use crate::server::bodies::body::Intake;
 use crate::server::bodies::limits::ServerLimits;
-use crate::server::bodies::sending::{Answers, Written};
+use crate::server::bodies::sending::{EncodedResponse, ResponseBudget};
 use crate::server::bodies::workers::Workers;
 use crate::server::prometheus::Prometheus;
 use crate::server::state::metrics::ServerMetrics;
@@ -138,14 +138,14 @@ pub struct Inner {
     pub engine: QueryEngine,
     /// Options of the HTTP server, including its limits.
     pub options: ServerOptions,
-    /// Whether the server is ready, and the reason if it is not.
+    /// The state of readiness: ready, or the reason why the server is not ready.
     pub readiness: Readiness,
     pub(crate) metrics: ServerMetrics,
     pub(crate) intake: Intake,
     pub(crate) workers: Workers,
     /// Memory of responses that are being sent. It is counted separately from requests, because a client that does not
     /// read its response must not block ingestion.
-    pub(crate) answers: Answers,
+    pub(crate) answers: ResponseBudget,
     /// The senders of profiles.
     pub(crate) senders: Senders,
     pub(crate) page: alluvium_admin::page::Page,
@@ -169,7 +169,7 @@ impl ServerState {
             metrics,
             intake: Intake::new(&options.limits, options.pressure.clone(), workers.clone()),
             workers,
-            answers: Answers::new(options.limits.answers_bytes),
+            answers: ResponseBudget::new(options.limits.answers_bytes),
             senders: Senders::default(),
             page: if options.with_collector {
                 page_with_collector()
@@ -188,7 +188,7 @@ impl ServerState {
     }
 
     /// Returns the budget for responses. The listener also charges to it the bytes that clients have not read yet.
-    pub(crate) fn unread(&self) -> ByteBudget {
+    pub(crate) fn response_budget(&self) -> ByteBudget {
         self.answers.budget()
     }
 
@@ -197,14 +197,14 @@ impl ServerState {
         [self.intake.memory(), self.answers.memory()]
     }
 
-    /// Encodes a message of about `bytes` bytes as a response. A message of at most `AT_ONCE_BYTES` is encoded at once
-    /// and not charged here. A worker thread encodes a larger message, after the memory of the message and the response
-    /// was charged to the budget for responses. If the budget is exhausted, the request is refused.
+    /// Encodes a message of about `bytes` bytes as a response. A message of at most `MAX_INLINE_BYTES` is encoded at
+    /// once and not charged here. A worker thread encodes a larger message, after the memory of the message and the
+    /// response was charged to the budget for responses. If the budget is exhausted, the request is refused.
     pub(crate) async fn write(
         &self,
         bytes: usize,
-        write: impl FnOnce() -> Result<Written, ConnectError> + Send + 'static,
-    ) -> Result<Written, ConnectError> {
+        write: impl FnOnce() -> Result<EncodedResponse, ConnectError> + Send + 'static,
+    ) -> Result<EncodedResponse, ConnectError> {
         let held = self.answers.begin(bytes)?;
         let written = self.workers.run(bytes, move || Ok(write()?.held(held)));
         written.await

@@ -39,7 +39,7 @@ pub(in crate::server) fn no_tenants(_headers: &HeaderMap, _options: &ServerOptio
 }
 
 /// Returns the tenant of a request that concerns exactly one tenant, such as every request that stores something. If
-/// the request names several tenants, the error is the same as in Pyroscope.
+/// the request names several tenants, the message of the error begins as in Pyroscope.
 pub(in crate::server) fn one_tenant(tenants: &Tenants) -> Result<TenantId, ConnectError> {
     tenants.single().cloned().ok_or_else(|| {
         let message = format!("multiple org IDs present: `{tenants}`, but this request concerns exactly one tenant");

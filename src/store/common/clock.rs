@@ -11,7 +11,7 @@ use alluvium_base::boot::SinceBoot;
 /// A wall clock and a monotonic clock. Clones share both.
 #[derive(Clone)]
 pub struct Clock {
-    made: Instant,
+    started_at: Instant,
     wall: Option<Hand<SystemTime>>,
     running: Option<Hand<Duration>>,
     boot: Option<Hand<SinceBoot>>,
@@ -22,7 +22,7 @@ type Hand<T> = Arc<dyn Fn() -> T + Send + Sync>;
 impl Default for Clock {
     fn default() -> Self {
         Self {
-            made: Instant::now(),
+            started_at: Instant::now(),
             wall: None,
             running: None,
             boot: None,
@@ -77,7 +77,7 @@ impl Clock {
         match (&self.running, &self.wall) {
             (Some(running), _) => running(),
             (None, Some(_)) => self.since_1970(),
-            (None, None) => self.made.elapsed(),
+            (None, None) => self.started_at.elapsed(),
         }
     }
 

@@ -16,13 +16,13 @@ use prometheus_client::metrics::MetricType;
 pub(crate) struct DiskWait(Arc<Mutex<Option<Instant>>>);
 
 /// Work in progress. The work ends when this guard is dropped.
-pub(crate) struct Working(DiskWait);
+pub(crate) struct WorkGuard(DiskWait);
 
 impl DiskWait {
     /// Marks the start of a piece of work.
-    pub(crate) fn begin(&self) -> Working {
+    pub(crate) fn begin(&self) -> WorkGuard {
         *self.0.lock() = Some(Instant::now());
-        Working(self.clone())
+        WorkGuard(self.clone())
     }
 
     /// Records a step of the work in progress. Does nothing if no work is in progress.
@@ -38,7 +38,7 @@ impl DiskWait {
     }
 }
 
-impl Drop for Working {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         *self.0.0.lock() = None;
     }

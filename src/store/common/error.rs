@@ -4,6 +4,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::store::common::schema::Table;
 
@@ -43,7 +44,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A table lacks a commit that it had when segments of the log were deleted.
-    #[error("the log of table `{}` has lost an entry: its last flush covers segment {committed}, but it had one that \
+    #[error("the log of table `{}` has lost an entry: its last flush covers segment {committed}, but a lost flush \
         covered segment {flushed}, which the write-ahead log no longer has. Nothing was changed; restore the missing \
         files of {} from a backup, or accept the loss with `alluvium store repair --accept-loss`", table.name(),
         place.join("_delta_log").display())]
@@ -108,7 +109,7 @@ pub enum StoreError {
     /// A Parquet file could not be written.
     #[error("cannot write the parquet file {}: {reason}", path.display())]
     Parquet {
-        /// Path of the file that was written or read.
+        /// Path of the file that could not be written.
         path: PathBuf,
         /// The reason that the Parquet library reported.
         reason: String,
@@ -122,8 +123,11 @@ pub enum StoreError {
         reason: String,
     },
     /// The write-ahead log accepts no records at the moment.
-    #[error("the write-ahead log is not writable: {0}")]
-    LogUnavailable(String),
+    #[error(transparent)]
+    LogUnavailable(LogFailure),
+    /// The flush that a caller waited for failed. Only the first of several callers receives the error itself.
+    #[error("the flush failed: the messages of the program contain the error")]
+    FlushFailed,
     /// A request for maintenance is invalid.
     #[error("{0}")]
     Request(String),
@@ -145,16 +149,27 @@ pub enum StoreError {
         stays locked until the process ends"
     )]
     Stuck {
-        /// How long the close has waited.
+        /// Time for which the close has waited.
         after: std::time::Duration,
         /// The names of the threads.
         threads: String,
     },
 }
 
+/// The reason why the write-ahead log accepts no records at the moment.
+#[derive(Debug, thiserror::Error)]
+pub enum LogFailure {
+    /// A write failed. The thread of the log retries it.
+    #[error("{0}")]
+    Write(Arc<str>),
+    /// The next segment cannot be created.
+    #[error(transparent)]
+    Segment(#[from] io::Error),
+}
+
 impl StoreError {
     /// Returns true if the cause may be the data to write instead of the disk.
-    pub(crate) fn may_be_the_data(&self) -> bool {
+    pub(crate) fn may_be_data_error(&self) -> bool {
         matches!(self, Self::Parquet { .. } | Self::Panicked(_))
     }
 

@@ -13,7 +13,7 @@ use crate::store::common::schema::Table;
 
 /// A point at which the store accesses the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum FaultPoint {
     /// A file `VERSION`, `WRITER` or `COMMITS`, or a subfolder of the data folder, is written.
     FolderWrite,
     /// A new segment of the write-ahead log is created.
@@ -58,7 +58,7 @@ pub enum Place {
     EntrySync(Table),
     /// The entry is renamed to its final name.
     EntryLink(Table),
-    /// The folder of the log is synced.
+    /// The folder of the table's log is synced after an entry.
     EntryFolderSync(Table),
     /// A maintenance job begins. The value is the name of the job in the metrics.
     Job(&'static str),
@@ -70,7 +70,7 @@ pub enum Place {
     CheckpointSync(Table),
     /// The checkpoint is renamed to its final name.
     CheckpointRename(Table),
-    /// The folder of the log is synced after a checkpoint.
+    /// The folder of the table's log is synced after a checkpoint.
     CheckpointFolderSync(Table),
     /// `_last_checkpoint` is written.
     CheckpointHint(Table),
@@ -81,23 +81,23 @@ pub enum Place {
     RequestWrite,
     /// The file of a finished request is removed.
     RequestRemove,
-    /// The folder of the requests is synced after that removal.
+    /// The folder of the requests is synced after the removal of a finished request.
     RequestRemoveSync,
 }
 
 /// Decides whether an operation fails.
 pub trait FaultHook: Send + Sync {
     /// Runs before the operation at `place`. If it returns an error, the operation fails with that error.
-    fn check(&self, place: Place) -> io::Result<()>;
+    fn check(&self, place: FaultPoint) -> io::Result<()>;
 
     /// Runs after the operation at `place`, for tests of the order of operations.
-    fn done(&self, _place: Place) {}
+    fn done(&self, _place: FaultPoint) {}
 
     /// Runs with the rows of a flush before they are encoded. A hook may panic.
     fn encode(&self, _table: Table, _rows: &RecordBatch) {}
 
     /// Runs when the records of `_appends` appends are written and not yet synced. The call comes after the `done` of
-    /// [`Place::LogWrite`] and before the check of [`Place::LogSync`].
+    /// [`FaultPoint::LogWrite`] and before the check of [`FaultPoint::LogSync`].
     fn logged(&self, _appends: usize) {}
 }
 
@@ -120,7 +120,7 @@ impl Faults {
 
     /// Returns faults with the same hook that also record a step in `wait` at every call except [`Self::logged`].
     #[must_use]
-    pub(crate) fn noting(&self, wait: &DiskWait) -> Self {
+    pub(crate) fn recording_waits(&self, wait: &DiskWait) -> Self {
         Self {
             hook: self.hook.clone(),
             wait: Some(wait.clone()),
@@ -134,13 +134,13 @@ impl Faults {
     }
 
     /// Calls the hook for `place`. Without a hook, the result is always `Ok`.
-    pub fn check(&self, place: Place) -> io::Result<()> {
+    pub fn check(&self, place: FaultPoint) -> io::Result<()> {
         self.step();
         self.hook.as_ref().map_or(Ok(()), |hook| hook.check(place))
     }
 
     /// Runs `operation` unless the hook makes it fail. After a success, calls the hook's `done`.
-    pub fn run<T>(&self, place: Place, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    pub fn run<T>(&self, place: FaultPoint, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.check(place)?;
         let result = operation()?;
         self.done(place);
@@ -163,7 +163,7 @@ impl Faults {
     }
 
     /// Tells the hook that the operation at `place` succeeded.
-    pub fn done(&self, place: Place) {
+    pub fn done(&self, place: FaultPoint) {
         self.step();
         if let Some(hook) = &self.hook {
             hook.done(place);

@@ -55,10 +55,10 @@ impl Lifecycle {
     /// Runs the body of a thread. If the body panics, records the reason and calls `release`, which must wake the
     /// callers that wait for the thread.
     pub(crate) fn watch(&self, thread: &'static str, body: impl FnOnce(), release: impl FnOnce()) {
-        let Err(reason) = caught(body) else { return };
+        let Err(reason) = catch_panic(body) else { return };
         tracing::error!(
             thread,
-            reason,
+            %reason,
             "a thread of the store has ended, the store accepts no profiles until a restart"
         );
         let text = format!("the thread `{thread}` of the store has ended: {reason}; restart the server");
@@ -67,10 +67,15 @@ impl Lifecycle {
     }
 }
 
+/// The message of a panic.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct PanicMessage(String);
+
 /// Returns the result of `work`, or the message of its panic. If `work` panics, the state that it was changing may be
 /// inconsistent, so the caller must drop that state.
-pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(panic.as_ref()))
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, PanicMessage> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| PanicMessage(message(panic.as_ref())))
 }
 
 pub(crate) fn message(panic: &(dyn Any + Send)) -> String {

@@ -5,8 +5,8 @@
 pub(crate) mod clock;
 mod disk_wait;
 pub(in crate::store) mod error;
+pub(in crate::store) mod expected_clock;
 pub mod fault;
 pub(in crate::store) mod lifecycle;
 pub(in crate::store) mod metrics;
 pub mod schema;
-pub(in crate::store) mod steady;

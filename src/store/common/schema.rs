@@ -29,13 +29,13 @@ pub mod column {
     pub(crate) const TENANT: &str = "tenant";
     /// Partition: the UTC day.
     pub(crate) const DAY: &str = "day";
-    /// Start of the profile in microseconds.
+    /// Start of the profile in microseconds since 1970.
     pub(crate) const TIME: &str = "time";
     /// Hash of the labels of the series.
     pub(crate) const SERIES: &str = "series";
     /// Text of the profile type.
     pub(crate) const PROFILE_TYPE: &str = "profile_type";
-    /// Sum of the values of a profile.
+    /// Sum of the values of a profile for one type.
     pub const TOTAL: &str = "total";
     /// Number of sample rows of a profile.
     pub(crate) const SAMPLE_COUNT: &str = "sample_count";
@@ -70,13 +70,13 @@ pub(crate) const PARTITION_COLUMNS: usize = 2;
 /// One of the Delta tables. Its folder under the store's root has the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// One row per stored profile and type.
+    /// One row per stored profile, type and series.
     Profiles,
-    /// One row per profile, type and stack.
+    /// One row per profile, type, series and stack. Samples with a span or trace id have rows of their own.
     Samples,
-    /// One row per distinct stack.
+    /// At least one row per distinct stack and day.
     Stacks,
-    /// One row per distinct series.
+    /// At least one row per distinct series and day.
     Series,
 }
 
@@ -182,7 +182,8 @@ impl<'a> StartLines<'a> {
         Ok(Self(Some((column, lines.values()))))
     }
 
-    /// Returns the lines of the frames of a row, leaf first; empty if no line is known.
+    /// Returns the lines at which the functions of a row's frames start, leaf first. Returns an empty slice if no line
+    /// is known.
     pub(crate) fn row(&self, row: usize) -> &'a [i32] {
         let Some((column, lines)) = self.0.filter(|(column, _)| row < column.len() && column.is_valid(row)) else {
             return &[];
@@ -215,7 +216,7 @@ fn find<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, ArrowErr
 }
 
 fn wrong_type(name: &str, wanted: &str) -> ArrowError {
-    ArrowError::SchemaError(format!("the column `{name}` has no {wanted}"))
+    ArrowError::SchemaError(format!("the column `{name}` does not contain {wanted}"))
 }
 
 /// Type of the start of a profile: microseconds since 1970 in UTC, the resolution of Delta's timestamp.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use alluvium_base::file::replace_by;
 
 /// Name of the file in the data folder.
@@ -66,11 +66,11 @@ impl Remembered {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none()),
             Err(error) => return Err(StoreError::io("read", &path)(error)),
         };
-        let found: Self = serde_json::from_slice(&text).map_err(|error| StoreError::Damaged {
+        let commits: Self = serde_json::from_slice(&text).map_err(|error| StoreError::Damaged {
             path,
             reason: format!("it does not hold the record of commits ({error}); restore it from a backup"),
         })?;
-        Ok(if found.writer == writer { found } else { none() })
+        Ok(if commits.writer == writer { commits } else { none() })
     }
 
     /// Writes the memory to the file of a folder. The file is durable when the function returns.
@@ -78,7 +78,7 @@ impl Remembered {
         let path = dir.join(FILE);
         let mut text = serde_json::to_vec(self).map_err(|error| StoreError::io("write", &path)(error.into()))?;
         text.push(b'\n');
-        replace_by(&path, &text, &mut |step| faults.run(Place::FolderWrite, step))
+        replace_by(&path, &text, &mut |step| faults.run(FaultPoint::FolderWrite, step))
             .map_err(StoreError::io("write", &path))
     }
 }

@@ -18,14 +18,14 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::schema::Table;
-use crate::store::flush::unsynced::Unsynced;
+use crate::store::flush::unsynced_files::UnsyncedFiles;
 use crate::store::head::Head;
 use crate::store::head::sorted::BatchError;
 use crate::store::tables::bucket::Bucket;
-use crate::store::tables::checksums::Summed;
+use crate::store::tables::checksums::ChecksumWriter;
 use crate::store::tables::delta::{NewFile, day_text};
 use crate::store::tables::root::Root;
 use crate::store::tables::stats::FileStats;
@@ -86,7 +86,7 @@ pub(crate) fn write_table(
     (faults, lifecycle): (&Faults, &Lifecycle),
 ) -> Result<Vec<NewFile>, StoreError> {
     let mut files = Vec::new();
-    let mut unsynced = Unsynced::new(root, table, faults);
+    let mut unsynced = UnsyncedFiles::new(root, table, faults);
     for (tenant, day) in head.days() {
         if lifecycle.is_stopped() {
             return Err(StoreError::Closed);
@@ -110,7 +110,7 @@ fn write_partition(
     target: Target<'_>,
     name: &FileName,
     faults: &Faults,
-    unsynced: &mut Unsynced<'_>,
+    unsynced: &mut UnsyncedFiles<'_>,
 ) -> Result<Option<NewFile>, StoreError> {
     match write_by(head, target, (name, faults), Bucket::scratch, unsynced) {
         Err(error) if error.is_full() && target.root.bucket().is_some() => {
@@ -126,7 +126,7 @@ fn write_by(
     target: Target<'_>,
     (name, faults): (&FileName, &Faults),
     scratch: Scratch,
-    unsynced: &mut Unsynced<'_>,
+    unsynced: &mut UnsyncedFiles<'_>,
 ) -> Result<Option<NewFile>, StoreError> {
     let mut output: Option<Output> = None;
     let result = head.sorted(target.table, target.tenant, target.day, |batch| {
@@ -147,11 +147,21 @@ fn write_by(
     output.map(|output| output.finish_later(stats, unsynced)).transpose()
 }
 
-/// Encodes all tables of a head and discards the output. If a table cannot be encoded, the error is the reason.
-pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
+/// The reason why a table of a head cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EncodeError {
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+    /// Rows cannot be collected or written.
+    #[error(transparent)]
+    Rows(#[from] BatchError<ParquetError>),
+}
+
+/// Encodes all tables of a head and discards the output.
+pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), EncodeError> {
     for (tenant, day) in head.days() {
         for table in Table::ALL {
-            let properties = builder(table, FLUSHED).map_err(|error| error.to_string())?.build();
+            let properties = builder(table, FLUSHED)?.build();
             let mut writer: Option<ArrowWriter<std::io::Sink>> = None;
             let mut properties = Some(properties);
             head.sorted(table, &tenant, day, |batch| {
@@ -159,14 +169,13 @@ pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String>
                     writer
                 } else {
                     let new = ArrowWriter::try_new(std::io::sink(), batch.schema(), properties.take());
-                    writer.insert(new.map_err(|error| error.to_string())?)
+                    writer.insert(new?)
                 };
                 faults.encode(table, batch);
-                writer.write(batch).map_err(|error| error.to_string())
-            })
-            .map_err(|error| error.to_string())?;
+                writer.write(batch)
+            })?;
             if let Some(writer) = writer {
-                writer.close().map_err(|error| error.to_string())?;
+                writer.close()?;
             }
         }
     }
@@ -187,9 +196,10 @@ pub(crate) struct Target<'a> {
 pub(crate) struct Effort {
     /// Compression level of zstd.
     pub(crate) zstd: i32,
-    /// Rows of a page. Longer pages compress better; shorter pages let readers skip in smaller steps.
+    /// Maximum number of rows in a page. Longer pages compress better; shorter pages let readers skip in smaller steps.
     pub(crate) page_rows: usize,
-    /// Rows of a row group. Many readers can skip only whole row groups, and each row group has its own dictionary.
+    /// Maximum number of rows in a row group of the samples table. Many readers can skip only whole row groups, and
+    /// each row group has its own dictionary.
     pub(crate) group_rows: usize,
     /// If true, the stacks of a series in the samples table are ordered by their number of rows, largest first, instead
     /// of by id. A row group ends where a series ends. The first stack of a series then has the most times. The
@@ -212,8 +222,8 @@ pub(crate) const MERGED: Effort = Effort {
     group_rows: 64 << 10,
     stacks_by_rows: false,
 };
-/// Effort for files that stay: names, profiles, and samples of hours that are over. They are written once and read
-/// often.
+/// Effort for files that stay: names, profiles, and samples of hours that are over. They are rarely written and often
+/// read.
 pub(crate) const SETTLED: Effort = Effort {
     zstd: 14,
     page_rows: 20_000,
@@ -232,7 +242,7 @@ pub(crate) struct Output {
     table: Table,
     tenant: TenantId,
     day: i32,
-    writer: ArrowWriter<Summed>,
+    writer: ArrowWriter<ChecksumWriter>,
     faults: Faults,
 }
 
@@ -253,7 +263,7 @@ impl Output {
         let relative = format!("tenant={tenant}/day={}/{name}", day_text(day));
         let path = target.root.name(&format!("{}/{relative}", table.name()));
         let file = faults
-            .run(Place::FileCreate(table), || match target.root {
+            .run(FaultPoint::FileCreate(table), || match target.root {
                 Root::Folder(_) => {
                     if let Some(folder) = path.parent() {
                         fs::create_dir_all(folder)?;
@@ -271,7 +281,7 @@ impl Output {
             .map_err(|error| error.to_string())
             .and_then(|schema| {
                 let properties = builder(table, effort).map_err(|error| error.to_string())?.build();
-                ArrowWriter::try_new(Summed::new(file), Arc::new(schema), Some(properties))
+                ArrowWriter::try_new(ChecksumWriter::new(file), Arc::new(schema), Some(properties))
                     .map_err(|error| error.to_string())
             })
             .map_err(|reason| StoreError::Parquet {
@@ -297,7 +307,7 @@ impl Output {
     /// Adds rows, which have the table's schema without the partition columns.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
         self.faults
-            .check(Place::FileWrite(self.table))
+            .check(FaultPoint::FileWrite(self.table))
             .map_err(StoreError::io("write", &self.path))?;
         self.writer
             .write(batch)
@@ -317,21 +327,21 @@ impl Output {
     /// Ends the file. The file and its name are durable when the function returns.
     pub(crate) fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
         let faults = self.faults.clone();
-        let mut unsynced = Unsynced::new(&self.root.clone(), self.table, &faults);
+        let mut unsynced = UnsyncedFiles::new(&self.root.clone(), self.table, &faults);
         let file = self.finish_later(stats, &mut unsynced)?;
         unsynced.sync(|| false)?;
         Ok(file)
     }
 
     /// Ends the file. The file and its name are durable once `unsynced` is synced.
-    fn finish_later(self, stats: FileStats, unsynced: &mut Unsynced<'_>) -> Result<NewFile, StoreError> {
+    fn finish_later(self, stats: FileStats, unsynced: &mut UnsyncedFiles<'_>) -> Result<NewFile, StoreError> {
         let (path, faults, table) = (self.path, self.faults, self.table);
         faults
-            .check(Place::FileWrite(table))
+            .check(FaultPoint::FileWrite(table))
             .map_err(StoreError::io("write", &path))?;
-        let summed = Summed::finish(self.writer).map_err(|error| parquet_error(&path, &error))?;
+        let summed = ChecksumWriter::finish(self.writer).map_err(|error| parquet_error(&path, &error))?;
         let (file, size, checksum) = summed.into_parts();
-        faults.done(Place::FileWrite(table));
+        faults.done(FaultPoint::FileWrite(table));
         unsynced.add(&self.relative, file, size)?;
         Ok(NewFile {
             path: self.relative,
@@ -446,12 +456,12 @@ pub(crate) fn remove_uncommitted(
             is_meant && name.writer == writer && name.segment > committed
         })
     };
-    let found = root.parquet_files(table, uncommitted)?;
-    for file in &found {
+    let files = root.parquet_files(table, uncommitted)?;
+    for file in &files {
         root.remove(&file.path)
             .map_err(StoreError::io("remove", &root.name(&file.path)))?;
     }
-    Ok(found.len())
+    Ok(files.len())
 }
 
 #[cfg(test)]

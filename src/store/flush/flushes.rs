@@ -26,28 +26,28 @@ pub(crate) struct Flushes {
     wake: Condvar,
     room: Notify,
     /// True while flushes fail. Appends then do not wait for room.
-    fails: AtomicBool,
+    is_failing: AtomicBool,
 }
 
 impl Flushes {
     /// Requests a flush. The returned receiver yields the result of the flush.
-    pub(crate) fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
-        self.ask_by(false)
+    pub(crate) fn request(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        self.request_by(false)
     }
 
     /// Requests a flush, followed by a check for commits of other servers.
-    pub(crate) fn ask_with_sync(&self) -> oneshot::Receiver<Result<(), StoreError>> {
-        self.ask_by(true)
+    pub(crate) fn request_with_sync(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        self.request_by(true)
     }
 
-    fn ask_by(&self, wants_sync: bool) -> oneshot::Receiver<Result<(), StoreError>> {
-        let (reply, answer) = oneshot::channel();
+    fn request_by(&self, wants_sync: bool) -> oneshot::Receiver<Result<(), StoreError>> {
+        let (reply, receiver) = oneshot::channel();
         self.callers.lock().push(Caller { reply, wants_sync });
         self.wake.notify_one();
-        answer
+        receiver
     }
 
-    /// Wakes the flush thread, so that it checks what is due.
+    /// Wakes the flush thread, so that the thread checks whether work is due.
     pub(crate) fn wake(&self) {
         // The lock prevents a notification between the thread's check and its wait. Such a notification would be lost.
         drop(self.callers.lock());
@@ -68,24 +68,24 @@ impl Flushes {
 
     /// Reports, from the flush thread, that a flush has ended with this result.
     pub(crate) fn done(&self, callers: Vec<Caller>, result: Result<(), StoreError>) {
-        self.fails.store(result.is_err(), Ordering::Release);
+        self.is_failing.store(result.is_err(), Ordering::Release);
         self.release_appends();
-        Self::answer(callers, result);
+        Self::respond(callers, result);
     }
 
     /// Sends a result to callers.
-    pub(crate) fn answer(callers: Vec<Caller>, result: Result<(), StoreError>) {
+    pub(crate) fn respond(callers: Vec<Caller>, result: Result<(), StoreError>) {
         let mut result = Some(result);
         for caller in callers {
             // Errors cannot be cloned, so only the first caller receives the error itself.
-            let answer = match result.take() {
+            let caller_result = match result.take() {
                 Some(first) => {
                     result = first.is_ok().then_some(Ok(()));
                     first
                 }
-                None => Err(StoreError::LogUnavailable("the flush failed, see the log".to_owned())),
+                None => Err(StoreError::FlushFailed),
             };
-            let _ = caller.reply.send(answer);
+            let _ = caller.reply.send(caller_result);
         }
     }
 
@@ -94,7 +94,7 @@ impl Flushes {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());
             notified.as_mut().enable();
-            if self.fails.load(Ordering::Acquire) || !is_crowded() {
+            if self.is_failing.load(Ordering::Acquire) || !is_crowded() {
                 return;
             }
             notified.await;

@@ -4,6 +4,7 @@
 //! a set of records and encodes all its tables, without output. If the trial of a set fails, each half of the set is
 //! tried, down to single records.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,27 +13,43 @@ use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::{PanicMessage, catch_panic};
 use crate::store::common::metrics::Metrics;
 use crate::store::flush::files;
+use crate::store::flush::files::EncodeError;
 use crate::store::head::batch;
-use crate::store::head::batch::Batch;
+use crate::store::head::batch::{Batch, PrepareError};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::log::damaged;
-use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPlace};
 use crate::store::log::{reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
+use alluvium_profile::record::RecordError;
+
+/// The reason why the tables of records cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrialError {
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The records made the program panic.
+    #[error(transparent)]
+    Panicked(#[from] PanicMessage),
+}
 
 /// A range of segment numbers.
 pub(crate) type Range = RangeInclusive<u64>;
 
 /// A record and its place in the log.
-type Placed = (RecordPlace, Bytes);
+type LocatedRecord = (RecordPlace, Bytes);
 
 /// Searches a range of segments for records that cannot be written, alone or together with others. Returns these
 /// records.
-pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
-    let mut records: Vec<Placed> = Vec::new();
+pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<DamagedRecord>, StoreError> {
+    let mut records: Vec<LocatedRecord> = Vec::new();
     for segment in wal::segments(folder)? {
         if range.contains(&segment) {
             let mut record = 0;
@@ -47,16 +64,16 @@ pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<V
     Ok(bad)
 }
 
-/// Keeps the records `bad` beside the log, and builds a head of the other records of the segments.
+/// Saves the records `bad` in files beside the log, and builds a head of the other records of the segments.
 pub(crate) fn without(
     folder: &Path,
     range: &Range,
     known: &Arc<KnownStacks>,
-    bad: &[BadRecord],
+    bad: &[DamagedRecord],
     metrics: &Metrics,
 ) -> Result<Head, StoreError> {
     for record in bad {
-        damaged::put_aside(folder, record)?;
+        damaged::save_damaged(folder, record)?;
         metrics.records_put_aside.inc();
     }
     let skipped = bad.iter().map(|record| record.place).collect();
@@ -77,30 +94,34 @@ pub(crate) fn without(
     Ok(head)
 }
 
-/// Checks whether the tables of these records can be encoded. If they cannot, the error is the reason.
-pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
-    let trial = || {
+/// Checks whether the tables of these records can be encoded.
+pub(crate) fn writable(records: &[LocatedRecord], faults: &Faults) -> Result<(), TrialError> {
+    let trial = || -> Result<(), TrialError> {
         let head = Head::new(Arc::default());
         let mut rules = KnownRules::default();
         for (_, payload) in records {
-            let record = record::decode(payload, &mut rules).map_err(|error| error.to_string())?;
+            let record = record::decode(payload, &mut rules)?;
             head.apply(&record.tenant, &batch::prepare(&record)?);
         }
-        files::encode_nowhere(&head, faults)
+        Ok(files::encode_nowhere(&head, faults)?)
     };
-    caught(trial).unwrap_or_else(Err)
+    catch_panic(trial)?
 }
 
 /// Adds records of `all` to `bad`, so that the remaining records pass `test`.
-fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &mut Vec<BadRecord>) {
-    let Err(reason) = test(all) else { return };
-    let found = |(place, payload): &Placed| BadRecord {
+fn search<E: Display>(
+    all: &[LocatedRecord],
+    test: &dyn Fn(&[LocatedRecord]) -> Result<(), E>,
+    bad: &mut Vec<DamagedRecord>,
+) {
+    let Err(error) = test(all) else { return };
+    let damaged_record = |(place, payload): &LocatedRecord| DamagedRecord {
         place: *place,
         payload: payload.clone(),
-        reason: reason.clone(),
+        reason: error.to_string(),
     };
     if let [one] = all {
-        bad.push(found(one));
+        bad.push(damaged_record(one));
         return;
     }
     let (left, right) = all.split_at(all.len() / 2);
@@ -109,7 +130,7 @@ fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &
     search(right, test, bad);
     // Each half passes the test alone, so leaving out the later half is enough.
     if bad.len() == before {
-        bad.extend(right.iter().map(found));
+        bad.extend(right.iter().map(damaged_record));
     }
 }
 
@@ -117,7 +138,7 @@ fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &
 mod tests {
     use super::*;
 
-    fn records(count: u64) -> Vec<Placed> {
+    fn records(count: u64) -> Vec<LocatedRecord> {
         (0..count)
             .map(|record| (RecordPlace { segment: 1, record }, Bytes::new()))
             .collect()
@@ -125,7 +146,7 @@ mod tests {
 
     fn found(count: u64, test: impl Fn(&[u64]) -> bool) -> Vec<u64> {
         let mut bad = Vec::new();
-        let test = |some: &[Placed]| {
+        let test = |some: &[LocatedRecord]| {
             let numbers: Vec<u64> = some.iter().map(|(place, _)| place.record).collect();
             if test(&numbers) { Ok(()) } else { Err("no".to_owned()) }
         };

@@ -29,7 +29,7 @@ pub(crate) struct Lineage<'a> {
 impl Lineage<'_> {
     /// Returns all contradictions. A start fails with the first one.
     pub(crate) fn contradictions(&self) -> Result<Vec<StoreError>, StoreError> {
-        let mut found = Vec::new();
+        let mut errors = Vec::new();
         let mut committed = Vec::new();
         for kind in Table::ALL {
             let table = self.tables.iter().find(|table| table.table() == kind);
@@ -40,7 +40,7 @@ impl Lineage<'_> {
             committed.push(version);
             let (flushed, accepted) = (self.remembered.flushed, self.remembered.accepted);
             if version < flushed && flushed > accepted {
-                found.push(StoreError::MissingEntry {
+                errors.push(StoreError::MissingEntry {
                     table: kind,
                     place: self.root.name(kind.name()),
                     committed: version,
@@ -51,7 +51,7 @@ impl Lineage<'_> {
                 && let Some(process) = table.process(self.writer)?
                 && !self.remembered.processes.contains(&process)
             {
-                found.push(StoreError::CopiedFolder {
+                errors.push(StoreError::CopiedFolder {
                     table: kind,
                     writer: self.writer.to_owned(),
                 });
@@ -59,10 +59,10 @@ impl Lineage<'_> {
         }
         let low = committed.iter().copied().min().unwrap_or(0);
         let high = committed.iter().copied().max().unwrap_or(0);
-        if found.is_empty() && low < high && high > self.remembered.accepted {
-            found.extend(self.missing_records(low + 1, high)?);
+        if errors.is_empty() && low < high && high > self.remembered.accepted {
+            errors.extend(self.missing_records(low + 1, high)?);
         }
-        Ok(found)
+        Ok(errors)
     }
 
     /// Fails on the first contradiction.
@@ -78,7 +78,7 @@ impl Lineage<'_> {
             expected = expected.max(table.profiles(self.writer, last as i64)?);
         }
         let mut found = 0;
-        let mut damaged = 0;
+        let mut damaged_bytes = 0;
         let numbers = if self.log.exists() {
             wal::segments(self.log)?
         } else {
@@ -87,10 +87,10 @@ impl Lineage<'_> {
         for number in numbers.into_iter().filter(|number| (first..=last).contains(number)) {
             // The flush has ended these segments, so none of them may have an unfinished record.
             let ending = reader::read(&wal::segment_path(self.log, number), |_| found += 1)?;
-            damaged += ending.damaged_bytes + ending.torn_bytes;
+            damaged_bytes += ending.damaged_bytes + ending.torn_bytes;
         }
         // Entries of older programs do not contain the number of profiles, but a flush has at least one profile.
-        if found >= expected.unwrap_or(1) || damaged > 0 {
+        if found >= expected.unwrap_or(1) || damaged_bytes > 0 {
             return Ok(None);
         }
         Ok(Some(StoreError::MissingRecords {

@@ -10,5 +10,5 @@ pub(in crate::store) mod isolate;
 pub(in crate::store) mod lineage;
 pub(in crate::store) mod published;
 pub(in crate::store) mod sync;
-mod unsynced;
+mod unsynced_files;
 pub(in crate::store) mod write;

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use crate::store::common::metrics::Metrics;
 use crate::store::common::schema::Table;
 use crate::store::flush::files::FileName;
-use crate::store::flush::write::{Generation, Lists, Outcome, Progress};
+use crate::store::flush::write::{CommitOutcome, Generation, Lists, Progress};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::{FileEntry, HeadScan, Snapshot};
@@ -148,7 +148,7 @@ impl Published {
         self.view.write().frozen = Some(rest);
     }
 
-    /// Waits until no other publication is in progress.
+    /// Waits until no other publication is in progress, and begins a new one.
     pub(crate) fn begin(&self) -> Publication<'_> {
         Publication {
             published: self,
@@ -191,7 +191,7 @@ impl Publication<'_> {
             files.extend(all);
         }
         for outcome in std::mem::take(progress).into_values() {
-            if let Outcome::Added(added) = outcome {
+            if let CommitOutcome::Added(added) = outcome {
                 files.extend(added);
             }
         }

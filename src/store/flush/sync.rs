@@ -25,10 +25,10 @@ pub(crate) struct Sync {
     interval: Option<Duration>,
     next: Instant,
     /// Versions of the tables at the last poll.
-    seen: HashMap<Table, u64>,
+    versions: HashMap<Table, u64>,
     /// True if the last poll left out files that the next poll may publish.
     partial: bool,
-    failing: bool,
+    is_failing: bool,
 }
 
 impl Sync {
@@ -38,9 +38,9 @@ impl Sync {
         Self {
             interval,
             next: Instant::now() + interval.unwrap_or_default(),
-            seen: HashMap::new(),
+            versions: HashMap::new(),
             partial: false,
-            failing: false,
+            is_failing: false,
         }
     }
 
@@ -53,16 +53,16 @@ impl Sync {
         let Some(interval) = self.interval else {
             return Ok(());
         };
-        let result = self.look(published, tables);
+        let result = self.poll(published, tables);
         // The time is set after the work, so that there is a pause between polls of a slow bucket.
         self.next = Instant::now() + interval;
         match &result {
-            Ok(()) => self.failing = false,
+            Ok(()) => self.is_failing = false,
             Err(error) => {
                 if let Some(bucket) = published.root.bucket() {
                     bucket.metrics().sync_failures.inc();
                 }
-                if !std::mem::replace(&mut self.failing, true) {
+                if !std::mem::replace(&mut self.is_failing, true) {
                     tracing::warn!(error = %error, "cannot read the commits of other servers, trying again");
                 }
             }
@@ -70,9 +70,9 @@ impl Sync {
         result
     }
 
-    fn look(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
+    fn poll(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
         let publication = published.begin();
-        let is_new = |table: &DeltaTable| self.partial || self.seen.get(&table.table()) != Some(&table.version());
+        let is_new = |table: &DeltaTable| self.partial || self.versions.get(&table.table()) != Some(&table.version());
         let (lists, partial) = whole_flushes(tables, &published.files(), is_new)?;
         if lists.is_empty() {
             return Ok(());
@@ -80,14 +80,14 @@ impl Sync {
         self.partial = partial;
         publication.listed(lists);
         for table in &tables.tables {
-            self.seen.insert(table.table(), table.version());
+            self.versions.insert(table.table(), table.version());
         }
         Ok(())
     }
 }
 
-/// Returns the files that a store publishes when it starts. Incomplete flushes of other servers are left out; a later
-/// poll publishes them once they are complete.
+/// Returns the files that a store publishes when it starts. The samples of incomplete flushes of other servers are left
+/// out. A later poll publishes them once the flush is complete.
 pub(crate) fn files_at_start(root: &Root, tables: &mut Tables) -> Result<Vec<FileEntry>, StoreError> {
     if root.bucket().is_none() {
         return tables.files();
@@ -96,8 +96,8 @@ pub(crate) fn files_at_start(root: &Root, tables: &mut Tables) -> Result<Vec<Fil
     Ok(lists.into_values().flatten().collect())
 }
 
-/// Reads the tables and lists the files of the tables that `is_meant` chooses. Leaves out incomplete flushes of other
-/// writers, unless their files are in `known`. The returned flag is true if any file was left out.
+/// Reads the tables and lists the files of the tables that `is_meant` chooses. Leaves out the samples of incomplete
+/// flushes of other writers, unless their files are in `known`. The returned flag is true if any file was left out.
 fn whole_flushes(
     tables: &mut Tables,
     known: &[FileEntry],
@@ -116,7 +116,7 @@ fn whole_flushes(
     let mut is_partial = false;
     if let (Some(profiles), Some(samples)) = (profiles, lists.get_mut(&Table::Samples)) {
         let known: HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
-        is_partial = leave_out_partial(samples, profiles, |file, name| {
+        is_partial = remove_partial_flushes(samples, profiles, |file, name| {
             name.writer == tables.writer || known.contains(file.path.as_str())
         })?;
     }
@@ -125,7 +125,7 @@ fn whole_flushes(
 
 /// Removes from `samples` the files of flushes that have not committed their profiles yet, except the files that
 /// `is_kept` chooses. Returns true if any file was removed.
-pub(crate) fn leave_out_partial(
+pub(crate) fn remove_partial_flushes(
     samples: &mut Vec<FileEntry>,
     profiles: &DeltaTable,
     is_kept: impl Fn(&FileEntry, &FileName) -> bool,

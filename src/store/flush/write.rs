@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
-use crate::store::common::lifecycle::{Lifecycle, caught};
+use crate::store::common::fault::{FaultPoint, Faults};
+use crate::store::common::lifecycle::{Lifecycle, catch_panic};
 use crate::store::common::schema::Table;
 use crate::store::flush::commits::Commits;
 use crate::store::flush::files;
@@ -21,7 +21,7 @@ use crate::store::flush::lineage::Lineage;
 use crate::store::head::Head;
 use crate::store::log::cut;
 use crate::store::log::wal;
-use crate::store::tables::delta::{DeltaTable, NewFile, Stamp};
+use crate::store::tables::delta::{DeltaTable, FlushStamp, NewFile};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 use alluvium_base::file::sync_parent;
@@ -56,14 +56,14 @@ pub(crate) struct Tables {
 }
 
 /// Result of committing a generation to a table.
-pub(crate) enum Outcome {
+pub(crate) enum CommitOutcome {
     Added(Vec<FileEntry>),
     /// An earlier attempt had already committed, so the files of the table must be listed again.
     Unknown,
 }
 
 /// The outcomes for the tables to which a generation is committed, kept between attempts.
-pub(crate) type Progress = BTreeMap<Table, Outcome>;
+pub(crate) type Progress = BTreeMap<Table, CommitOutcome>;
 
 /// All live files of some tables.
 pub(crate) type Lists = Vec<(Table, Vec<FileEntry>)>;
@@ -139,7 +139,7 @@ impl Tables {
         let mut lists = Lists::new();
         for table in &mut self.tables {
             let kind = table.table();
-            if matches!(progress.get(&kind), Some(Outcome::Unknown)) {
+            if matches!(progress.get(&kind), Some(CommitOutcome::Unknown)) {
                 table.reload()?;
                 lists.push((kind, table.files()?));
             }
@@ -149,8 +149,8 @@ impl Tables {
 
     /// Commits a generation to every table that `progress` lacks. After an error `progress` holds the outcomes so far.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
-        let result =
-            caught(|| self.try_commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
+        let result = catch_panic(|| self.try_commit(generation, progress))
+            .unwrap_or_else(|panic| Err(StoreError::Panicked(panic.to_string())));
         self.failed = result.is_err();
         result
     }
@@ -183,8 +183,8 @@ impl Tables {
                     files::remove_uncommitted(table.root(), kind, (&self.writer, committed), &own)?;
                 }
                 self.faults
-                    .check(Place::FilesWrite(kind))
-                    .map_err(StoreError::io("flush to", &table.place()))?;
+                    .check(FaultPoint::FilesWrite(kind))
+                    .map_err(StoreError::io("flush to", &table.location()))?;
                 let files = files::write_table(
                     &generation.head,
                     kind,
@@ -196,7 +196,7 @@ impl Tables {
             }
         }
         self.remember_process()?;
-        let stamp = Stamp {
+        let stamp = FlushStamp {
             process: self.commits.process(),
             profiles: generation.head.profiles(),
         };
@@ -205,16 +205,20 @@ impl Tables {
             if progress.contains_key(&kind) {
                 continue;
             }
-            let place = table.place();
-            let fault = |place_of: Place| self.faults.check(place_of).map_err(StoreError::io("flush to", &place));
+            let location = table.location();
+            let fault = |place_of: FaultPoint| {
+                self.faults
+                    .check(place_of)
+                    .map_err(StoreError::io("flush to", &location))
+            };
             let transaction = (self.writer.as_str(), version);
             if let Some(files) = written.remove(&kind) {
-                fault(Place::Commit(kind))?;
+                fault(FaultPoint::Commit(kind))?;
                 if table.append(transaction, Some(stamp), &files)? {
                     let added = files.iter().map(|file| file.entry(kind)).collect();
-                    progress.insert(kind, Outcome::Added(added));
+                    progress.insert(kind, CommitOutcome::Added(added));
                     self.own.insert(kind, version);
-                    fault(Place::Committed(kind))?;
+                    fault(FaultPoint::Committed(kind))?;
                     table.checkpoint_if_due();
                     continue;
                 }
@@ -223,7 +227,7 @@ impl Tables {
             table.append(transaction, Some(stamp), &[])?;
             let committed = table.committed(&self.writer)?;
             must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
-            progress.insert(kind, Outcome::Unknown);
+            progress.insert(kind, CommitOutcome::Unknown);
         }
         Ok(())
     }
@@ -282,7 +286,7 @@ fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), Stor
         if number <= last {
             let path = wal::segment_path(folder, number);
             faults
-                .run(Place::LogDelete, || {
+                .run(FaultPoint::LogDelete, || {
                     fs::remove_file(&path)?;
                     cut::remove(&path)
                 })
@@ -292,6 +296,6 @@ fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), Stor
     // The sync is not needed for safety: if a crash makes a segment reappear, the next start deletes the segment.
     // With the sync, the next start has less work.
     faults
-        .run(Place::LogDeleteSync, || sync_parent(&folder.join("x")))
+        .run(FaultPoint::LogDeleteSync, || sync_parent(&folder.join("x")))
         .map_err(StoreError::io("sync", folder))
 }

@@ -6,14 +6,15 @@ use std::thread::ScopedJoinHandle;
 use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::{PanicMessage, catch_panic};
 use crate::store::head::Head;
 use crate::store::head::repeats::Repeats;
 use crate::store::ingest::{self, Prepared, Refusal};
-use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPlace};
 use crate::store::log::record;
 use crate::store::log::record::Record;
 use crate::store::rules::relabel_rules::KnownRules;
+use alluvium_profile::SinkError;
 
 /// Memory in bytes of the records that are decoded together: a few dozen profiles per core.
 const BATCH_BYTES: usize = 64 << 20;
@@ -24,7 +25,20 @@ pub(crate) enum ReplayError {
     Store(#[from] StoreError),
     /// A record made the program panic. The caller must drop the head to which it was applied.
     #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
-    Record(BadRecord),
+    Record(DamagedRecord),
+}
+
+/// The reason why a record cannot be prepared for a head.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::store) enum PrepareError {
+    /// The profile is invalid, or it exceeds a limit.
+    #[error(transparent)]
+    Rejected(#[from] SinkError),
+    #[error("the relabel rules drop the profile")]
+    Dropped,
+    /// The profile made the program panic.
+    #[error(transparent)]
+    Panicked(#[from] PanicMessage),
 }
 
 /// Records of one segment for a head. They are decoded on all cores and applied in order, with bounded memory.
@@ -32,7 +46,7 @@ pub(in crate::store) struct Batch<'a> {
     segment: u64,
     head: &'a Head,
     skipped: &'a BTreeSet<RecordPlace>,
-    waiting: Vec<Waiting>,
+    queued: Vec<QueuedRecord>,
     /// Receives the keys of the applied profiles.
     repeats: Option<&'a Repeats>,
     /// The relabel rules of the records.
@@ -43,7 +57,7 @@ pub(in crate::store) struct Batch<'a> {
     pub records: u64,
     pub applied: u64,
     /// Records that cannot be decoded or prepared.
-    pub unreadable: Vec<BadRecord>,
+    pub unreadable: Vec<DamagedRecord>,
 }
 
 impl From<ReplayError> for StoreError {
@@ -62,7 +76,7 @@ impl<'a> Batch<'a> {
             segment,
             head,
             skipped,
-            waiting: Vec::new(),
+            queued: Vec::new(),
             repeats: None,
             rules: KnownRules::default(),
             bytes: 0,
@@ -92,14 +106,14 @@ impl<'a> Batch<'a> {
             Ok(record) => {
                 let room = ingest::announced_size(&record.profile, &record.limits());
                 self.bytes += ingest::memory_for(room);
-                self.waiting.push(Waiting {
+                self.queued.push(QueuedRecord {
                     place,
                     payload,
                     record,
                     room,
                 });
             }
-            Err(error) => self.unreadable.push(BadRecord {
+            Err(error) => self.unreadable.push(DamagedRecord {
                 place,
                 payload,
                 reason: error.to_string(),
@@ -113,14 +127,14 @@ impl<'a> Batch<'a> {
 
     /// Applies the records that were added.
     pub(in crate::store) fn apply(&mut self) -> Result<(), ReplayError> {
-        let waiting = std::mem::take(&mut self.waiting);
+        let waiting = std::mem::take(&mut self.queued);
         self.bytes = 0;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let share = waiting.len().div_ceil(cores).max(1);
         let decoded: Vec<_> = std::thread::scope(|threads| {
             let workers: Vec<_> = waiting
                 .chunks(share)
-                .map(|chunk| threads.spawn(move || chunk.iter().map(Waiting::decode).collect::<Vec<_>>()))
+                .map(|chunk| threads.spawn(move || chunk.iter().map(QueuedRecord::decode).collect::<Vec<_>>()))
                 .collect();
             workers.into_iter().map(ScopedJoinHandle::join).collect()
         });
@@ -131,24 +145,24 @@ impl<'a> Batch<'a> {
             for (result, waiting) in results.into_iter().zip(&mut records) {
                 let result = match result {
                     Err(Failure::LargerThanAnnounced) => prepare(&waiting.record),
-                    Err(Failure::Unreadable(reason)) => Err(reason),
+                    Err(Failure::Unreadable(error)) => Err(error),
                     Ok(prepared) => Ok(prepared),
                 };
-                let Waiting {
+                let QueuedRecord {
                     place, payload, record, ..
                 } = waiting;
-                let bad = |reason| BadRecord { place, payload, reason };
+                let bad = |reason: String| DamagedRecord { place, payload, reason };
                 match result {
                     Ok(prepared) => {
-                        if let Err(reason) = caught(|| self.head.apply(&record.tenant, &prepared)) {
-                            return Err(ReplayError::Record(bad(reason)));
+                        if let Err(reason) = catch_panic(|| self.head.apply(&record.tenant, &prepared)) {
+                            return Err(ReplayError::Record(bad(reason.to_string())));
                         }
                         if let Some(repeats) = self.repeats {
                             repeats.replayed(&record.tenant, &record.profile, prepared.is_dated);
                         }
                         self.applied += 1;
                     }
-                    Err(reason) => self.unreadable.push(bad(reason)),
+                    Err(error) => self.unreadable.push(bad(error.to_string())),
                 }
             }
         }
@@ -157,7 +171,7 @@ impl<'a> Batch<'a> {
 }
 
 /// A record that is not decoded yet.
-struct Waiting {
+struct QueuedRecord {
     place: RecordPlace,
     payload: Bytes,
     record: Record,
@@ -167,25 +181,25 @@ struct Waiting {
 
 enum Failure {
     LargerThanAnnounced,
-    Unreadable(String),
+    Unreadable(PrepareError),
 }
 
-impl Waiting {
+impl QueuedRecord {
     fn decode(&self) -> Result<Prepared, Failure> {
         let record = &self.record;
         let prepared = || ingest::prepare_within(&record.profile, record.received_ms, &record.limits(), self.room);
-        match caught(prepared) {
+        match catch_panic(prepared) {
             Ok(Ok(prepared)) => Ok(prepared),
-            Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.message)),
+            Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.into())),
             Ok(Err(Refusal::LargerThanAnnounced)) => Err(Failure::LargerThanAnnounced),
-            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable("the relabel rules drop the profile".to_owned())),
-            Err(reason) => Err(Failure::Unreadable(reason)),
+            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable(PrepareError::Dropped)),
+            Err(panic) => Err(Failure::Unreadable(panic.into())),
         }
     }
 }
 
-/// Returns the profile of a record, ready for a head, without a bound on its size.
-pub(in crate::store) fn prepare(record: &Record) -> Result<Prepared, String> {
-    caught(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
-        .map_err(|rejection| rejection.error.message)
+/// Returns the profile of a record, ready for a head. The profile may be larger than it announces.
+pub(in crate::store) fn prepare(record: &Record) -> Result<Prepared, PrepareError> {
+    catch_panic(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
+        .map_err(|rejection| rejection.error.into())
 }

@@ -102,7 +102,7 @@ impl Head {
         self.partitions.read().keys().cloned().collect()
     }
 
-    /// Returns the time at which the first profile was applied.
+    /// Returns the time at which the first profile was applied; `None` for an empty head.
     pub(crate) fn first_applied(&self) -> Option<Instant> {
         *self.first_applied.lock()
     }
@@ -115,8 +115,8 @@ impl Head {
         }
     }
 
-    /// Marks the stacks of the head as known, so that they are not written again. The caller does this after the commit
-    /// and its publication.
+    /// Marks the stacks of the head as known, so that they are not written again. The caller must publish the commit of
+    /// the stacks before this call.
     pub(crate) fn remember_stacks(&self) {
         for ((tenant, day), partition) in self.all() {
             self.known.add(&tenant, day, partition.read().own_stacks());

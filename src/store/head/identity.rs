@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Builds hashers for keys that are already hashes.
 pub(crate) type Identity = BuildHasherDefault<IdentityHasher>;
 
-/// Returns a 64-bit key as its hash.
+/// A hasher that returns a 64-bit key as the hash.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct IdentityHasher(u64);
 

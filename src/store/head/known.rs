@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn days_without_stacks_take_room_too_and_the_oldest_go() {
         let known = KnownStacks::default();
-        let most = LIMIT / 2 / DAY_COST;
-        for number in 0..most + 100 {
+        let max = LIMIT / 2 / DAY_COST;
+        for number in 0..max + 100 {
             known.day(
                 &tenant_id(&format!("made-up-{number}")),
                 i32::try_from(number / 1000).unwrap(),
             );
         }
-        assert!(known.days.lock().len() <= most + 1);
+        assert!(known.days.lock().len() <= max + 1);
         assert_eq!(known.total.load(Ordering::Relaxed), counted(&known));
     }
 }

@@ -349,7 +349,8 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Adds a value to the row that the profile has for this stack, or to a new row.
+    /// Adds a positive value to the profile's row of this stack. If there is no such row, or the sum would overflow,
+    /// adds a new row. Ignores other values.
     #[inline]
     fn add(&mut self, stack: u32, value: i64) {
         if value <= 0 {
@@ -371,7 +372,7 @@ impl Filler<'_> {
         self.group.values.push(value);
     }
 
-    /// Adds samples, some of which have links. Samples with links keep their own rows.
+    /// Adds samples, some of which have links. Each sample with a link becomes a row of its own.
     fn add_linked(
         &mut self,
         samples: impl Iterator<Item = u32>,
@@ -383,11 +384,11 @@ impl Filler<'_> {
         for sample in samples {
             let (stack, value) = (stack_of[sample as usize], value_of(sample));
             // With a linear search, each of thousands of series would visit the links of all series.
-            let Ok(found) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
+            let Ok(index) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
                 self.add(stack, value);
                 continue;
             };
-            let link = profile.links[found];
+            let link = profile.links[index];
             if value <= 0 {
                 continue;
             }

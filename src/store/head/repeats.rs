@@ -1,6 +1,6 @@
 //! Recently stored profiles. If a response was lost, the sender sends the profile again, but the store stores it once.
 //!
-//! In: profiles with an id. Out: whether a profile is stored, on its way to the log, or new. Two profiles of a tenant
+//! In: profiles with an id. Out: whether a profile is stored, waits for the log, or is new. Two profiles of a tenant
 //! are the same if their id, labels and bytes are equal. The bytes contain the time of the profile, so a program that
 //! uses one id for all of its profiles loses none of them. Profiles without an id or a time are not remembered. After a
 //! start, the store remembers the profiles that are still in the log.
@@ -15,10 +15,11 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::store::common::clock::Clock;
 use alluvium_profile::{RawProfile, TenantId};
 
-/// Minimum number of profiles of a tenant to remember, if they arrived within [`AGE`]. The maximum is twice as many.
+/// Minimum number of profiles of a tenant to remember, if they arrived within [`MIN_AGE`]. The maximum is twice as
+/// many.
 const PROFILES: usize = 32 << 10;
-/// Minimum time to remember a profile, if there are at most [`PROFILES`].
-const AGE: Duration = Duration::from_mins(10);
+/// Minimum time to remember a profile, if its tenant sends at most [`PROFILES`] profiles in this time.
+const MIN_AGE: Duration = Duration::from_mins(10);
 /// Number of tenants below which no search for idle tenants runs.
 const FEW_TENANTS: usize = 64;
 
@@ -30,34 +31,36 @@ pub(crate) struct Repeats {
 
 #[derive(Default)]
 struct Tenants {
-    seen: HashMap<TenantId, Seen>,
+    by_tenant: HashMap<TenantId, TenantKeys>,
     /// Number of tenants at which idle tenants are removed.
-    crowded: usize,
+    sweep_at: usize,
 }
 
 /// Keys of the profiles of a tenant.
-struct Seen {
+struct TenantKeys {
     stored: HashSet<u128>,
-    /// Keys that were stored in the period before `since`.
-    older: HashSet<u128>,
-    /// Keys of profiles on their way to the log.
+    /// Keys that were stored in the period before `period_start`.
+    previous: HashSet<u128>,
+    /// Keys of profiles that wait for the log.
     waiting: HashSet<u128>,
-    since: Duration,
+    period_start: Duration,
     /// Time of the last lookup of the tenant.
-    last: Duration,
+    last_lookup: Duration,
 }
 
 /// The result of the lookup of a profile.
-pub(crate) enum Sight {
-    /// The profile must be stored. The claim is `None` if the profile is not remembered.
+pub(crate) enum RepeatStatus {
+    /// The profile must be stored. The claim is `None` for a profile without an id or a time, because the store does
+    /// not remember such profiles.
     New(Option<Claim>),
     /// The same profile is stored.
     Stored,
-    /// The same profile is on its way to the log and may still be refused.
+    /// The same profile waits for the log and may still be refused.
     Waiting,
 }
 
-/// A profile on its way to the log. A claim that is dropped without [`keep`](Claim::keep) is forgotten.
+/// A profile that waits for the log. If the claim is dropped without [`keep`](Claim::keep), the store does not remember
+/// the profile.
 pub(crate) struct Claim {
     repeats: Arc<Repeats>,
     tenant: TenantId,
@@ -75,20 +78,20 @@ impl Repeats {
 
     /// Looks up a profile that is ready to be stored, and claims it if it is new. `is_dated` is true if the bytes of
     /// the profile contain its time.
-    pub(crate) fn see(self: &Arc<Self>, tenant: &TenantId, profile: &RawProfile, is_dated: bool) -> Sight {
+    pub(crate) fn see(self: &Arc<Self>, tenant: &TenantId, profile: &RawProfile, is_dated: bool) -> RepeatStatus {
         let Some(key) = key(profile, is_dated) else {
-            return Sight::New(None);
+            return RepeatStatus::New(None);
         };
         let now = self.clock.running();
         let mut tenants = self.tenants.lock();
         let seen = tenants.of(tenant, now);
-        if seen.stored.contains(&key) || seen.older.contains(&key) {
-            return Sight::Stored;
+        if seen.stored.contains(&key) || seen.previous.contains(&key) {
+            return RepeatStatus::Stored;
         }
         if !seen.waiting.insert(key) {
-            return Sight::Waiting;
+            return RepeatStatus::Waiting;
         }
-        Sight::New(Some(Claim {
+        RepeatStatus::New(Some(Claim {
             repeats: self.clone(),
             tenant: tenant.clone(),
             key,
@@ -98,9 +101,9 @@ impl Repeats {
 
     /// Forgets the stored profiles of a tenant, because some may be deleted. If they are sent again, they are stored.
     pub(crate) fn forget(&self, tenant: &TenantId) {
-        if let Some(seen) = self.tenants.lock().seen.get_mut(tenant) {
+        if let Some(seen) = self.tenants.lock().by_tenant.get_mut(tenant) {
             seen.stored.clear();
-            seen.older.clear();
+            seen.previous.clear();
         }
     }
 
@@ -131,29 +134,29 @@ impl Drop for Claim {
 }
 
 impl Tenants {
-    fn of(&mut self, tenant: &TenantId, now: Duration) -> &mut Seen {
-        if self.seen.len() >= self.crowded.max(FEW_TENANTS) && !self.seen.contains_key(tenant) {
-            self.seen
-                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last) < 2 * AGE);
-            self.crowded = 2 * self.seen.len();
+    fn of(&mut self, tenant: &TenantId, now: Duration) -> &mut TenantKeys {
+        if self.by_tenant.len() >= self.sweep_at.max(FEW_TENANTS) && !self.by_tenant.contains_key(tenant) {
+            self.by_tenant
+                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last_lookup) < 2 * MIN_AGE);
+            self.sweep_at = 2 * self.by_tenant.len();
         }
-        let seen = self.seen.entry(tenant.clone()).or_insert_with(|| Seen {
+        let seen = self.by_tenant.entry(tenant.clone()).or_insert_with(|| TenantKeys {
             stored: HashSet::new(),
-            older: HashSet::new(),
+            previous: HashSet::new(),
             waiting: HashSet::new(),
-            since: now,
-            last: now,
+            period_start: now,
+            last_lookup: now,
         });
-        seen.last = now;
-        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.since) >= AGE {
-            seen.older = std::mem::take(&mut seen.stored);
-            seen.since = now;
+        seen.last_lookup = now;
+        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.period_start) >= MIN_AGE {
+            seen.previous = std::mem::take(&mut seen.stored);
+            seen.period_start = now;
         }
         seen
     }
 }
 
-impl Seen {
+impl TenantKeys {
     fn store(&mut self, key: u128) {
         self.stored.insert(key);
     }
@@ -194,13 +197,13 @@ mod tests {
 
     fn claim(repeats: &Arc<Repeats>, tenant: &str, profile: &RawProfile) -> Option<Claim> {
         match repeats.see(&tenant_id(tenant), profile, true) {
-            Sight::New(claim) => claim,
-            Sight::Stored | Sight::Waiting => None,
+            RepeatStatus::New(claim) => claim,
+            RepeatStatus::Stored | RepeatStatus::Waiting => None,
         }
     }
 
     fn is_stored(repeats: &Arc<Repeats>, tenant: &str, profile: &RawProfile) -> bool {
-        matches!(repeats.see(&tenant_id(tenant), profile, true), Sight::Stored)
+        matches!(repeats.see(&tenant_id(tenant), profile, true), RepeatStatus::Stored)
     }
 
     #[test]
@@ -208,7 +211,10 @@ mod tests {
         let repeats = Repeats::new(Clock::default());
         let one = profile("id", "shop", "bytes");
         let first = claim(&repeats, "a", &one).unwrap();
-        assert!(matches!(repeats.see(&tenant_id("a"), &one, true), Sight::Waiting));
+        assert!(matches!(
+            repeats.see(&tenant_id("a"), &one, true),
+            RepeatStatus::Waiting
+        ));
         drop(first);
         claim(&repeats, "a", &one).unwrap().keep();
         assert!(is_stored(&repeats, "a", &one));
@@ -221,7 +227,10 @@ mod tests {
         ] {
             assert!(!is_stored(&repeats, "a", &other));
         }
-        assert!(matches!(repeats.see(&tenant_id("a"), &one, false), Sight::New(None)));
+        assert!(matches!(
+            repeats.see(&tenant_id("a"), &one, false),
+            RepeatStatus::New(None)
+        ));
         repeats.replayed(&tenant_id("c"), &one, true);
         assert!(is_stored(&repeats, "c", &one));
     }
@@ -236,8 +245,8 @@ mod tests {
         }
         assert!((count - PROFILES..count).all(|number| is_stored(&repeats, "a", &of(number))));
         let tenants = repeats.tenants.lock();
-        let seen = &tenants.seen[&tenant_id("a")];
-        assert!(seen.stored.len() + seen.older.len() <= 2 * PROFILES && seen.waiting.is_empty());
+        let seen = &tenants.by_tenant[&tenant_id("a")];
+        assert!(seen.stored.len() + seen.previous.len() <= 2 * PROFILES && seen.waiting.is_empty());
         drop(tenants);
         assert!(!is_stored(&repeats, "a", &of(0)));
     }
@@ -255,8 +264,8 @@ mod tests {
             claim(&repeats, &tenant, &profile("id", "shop", "bytes"))
                 .unwrap()
                 .keep();
-            running.fetch_add(AGE.as_secs() / 10, Ordering::Relaxed);
+            running.fetch_add(MIN_AGE.as_secs() / 10, Ordering::Relaxed);
         }
-        assert!(repeats.tenants.lock().seen.len() <= 2 * FEW_TENANTS);
+        assert!(repeats.tenants.lock().by_tenant.len() <= 2 * FEW_TENANTS);
     }
 }

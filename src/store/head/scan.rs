@@ -182,7 +182,12 @@ impl Source<'_> {
     }
 
     fn stacks(&self, give: &mut Give<'_>) -> Result<(), Stop> {
-        let wanted = |id: &StackId| self.filter.stacks.as_ref().is_none_or(|wanted| wanted.contains(id));
+        let is_selected = |id: &StackId| {
+            self.filter
+                .stacks
+                .as_ref()
+                .is_none_or(|is_selected| is_selected.contains(id))
+        };
         let end = self.partition.read().stacks.len();
         let mut texts = SharedTexts::default();
         let mut rows = StackRows::default();
@@ -195,7 +200,7 @@ impl Source<'_> {
                 while at < stop && frames.len() < STEP {
                     let stack = &partition.stacks[at];
                     at += 1;
-                    if let Some(own) = partition.frames(stack).filter(|_| wanted(&stack.id)) {
+                    if let Some(own) = partition.frames(stack).filter(|_| is_selected(&stack.id)) {
                         frames.extend(own.copied());
                         ids.push((stack.id, frames.len()));
                     }
@@ -219,13 +224,18 @@ impl Source<'_> {
     }
 
     fn series(&self, give: &mut Give<'_>) -> Result<(), Stop> {
-        let wanted = |id: &SeriesId| self.filter.series.as_ref().is_none_or(|wanted| wanted.contains(id));
+        let is_selected = |id: &SeriesId| {
+            self.filter
+                .series
+                .as_ref()
+                .is_none_or(|is_selected| is_selected.contains(id))
+        };
         let end = self.partition.read().series.len();
         let texts = SharedTexts::default();
         for start in (0..end).step_by(STEP) {
             let copied: Vec<(SeriesId, Labels)> = {
                 let all = &self.partition.read().series[start..end.min(start + STEP)];
-                all.iter().filter(|(id, _)| wanted(id)).cloned().collect()
+                all.iter().filter(|(id, _)| is_selected(id)).cloned().collect()
             };
             let rows: Vec<(SeriesId, &Labels)> = copied.iter().map(|(id, labels)| (*id, labels)).collect();
             for rows in rows::series_chunks(&rows, BATCH_ROWS) {

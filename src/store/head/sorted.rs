@@ -157,15 +157,15 @@ impl Order {
         self.stacks.clear();
         self.next.clear();
         for &stack in &group.stacks {
-            let place = &mut self.places[stack as usize];
-            if *place == UNSEEN {
-                *place = self.stacks.len() as u32;
+            let slot = &mut self.places[stack as usize];
+            if *slot == UNSEEN {
+                *slot = self.stacks.len() as u32;
                 self.stacks.push(stack);
             }
         }
         self.stacks.sort_unstable_by_key(|stack| self.ranks[*stack as usize]);
-        for (place, &stack) in self.stacks.iter().enumerate() {
-            self.places[stack as usize] = place as u32;
+        for (slot, &stack) in self.stacks.iter().enumerate() {
+            self.places[stack as usize] = slot as u32;
         }
         self.next.resize(self.stacks.len(), 0);
         for &stack in &group.stacks {

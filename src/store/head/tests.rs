@@ -253,11 +253,8 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
                 rows.push((profile_type, series[row], stacks[row], times.value(row)));
             }
         }
-        assert_eq!(
-            stats.stack.unwrap().least.0,
-            rows.iter().map(|row| row.2).min().unwrap()
-        );
-        assert_eq!(stats.time.unwrap().most, rows.iter().map(|row| row.3).max().unwrap());
+        assert_eq!(stats.stack.unwrap().min.0, rows.iter().map(|row| row.2).min().unwrap());
+        assert_eq!(stats.time.unwrap().max, rows.iter().map(|row| row.3).max().unwrap());
     }
     assert!(rows.is_sorted());
     assert_eq!(sum(&batches, 4), total);

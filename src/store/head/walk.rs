@@ -1,5 +1,5 @@
-//! Walks over the rows of a partition in steps. Each step is short and holds the lock. The next step continues where
-//! the last step ended.
+//! Walks over the rows of a partition in steps. Each step is short and runs under the lock. The next step continues
+//! where the last step ended.
 //!
 //! In: a partition behind its lock, a filter, and the number of profiles in the view. Out: pieces of groups. A walk
 //! visits each selected row once, even if profiles are applied between two steps, because partitions only grow.
@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
         let mut left = STEP;
         while self.group < self.groups {
             let group = &partition.groups[self.group];
-            if self.wants(group) {
+            if self.selects(group) {
                 while let Some(profile) = group.profiles.get(self.profile)
                     && profile.number < self.applied
                 {
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
         false
     }
 
-    fn wants(&self, group: &Group) -> bool {
+    fn selects(&self, group: &Group) -> bool {
         let series = self.filter.series.as_ref();
         series.is_none_or(|wanted| wanted.contains(&group.series))
             && self.profile_type.is_none_or(|wanted| wanted == group.profile_type)

@@ -207,14 +207,14 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
             }
         }
     }
-    for (reason, what, found, bound) in [
+    for (reason, what, count, bound) in [
         ("frames_limit", "frames", all.frames, MAX_FRAMES),
         ("frames_text_limit", "bytes of names", all.text, MAX_TEXT),
     ] {
-        if found > bound {
+        if count > bound {
             return Err(refused(
                 reason,
-                format!("the distinct stacks of the profile have {found} {what}, but at most {bound} are allowed"),
+                format!("the distinct stacks of the profile have {count} {what}, but at most {bound} are allowed"),
             ));
         }
     }

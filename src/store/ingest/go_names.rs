@@ -11,8 +11,8 @@ const GO_SHAPE: &str = "[go.shape.";
 /// The new names of functions. There is one for each distinct text of the profile, so that a long name is copied once
 /// even if many functions share it.
 pub(crate) struct GoNames {
-    /// Maps the place (address and length) of the old name to an index in `names`, or `None` if the name stays. Texts
-    /// at the same place are equal.
+    /// Maps the address and length of the old name to an index in `names`, or to `None` if the name stays. Texts with
+    /// the same address and length are equal.
     index_of: HashMap<(usize, usize), Option<usize>>,
     names: Vec<String>,
 }
@@ -30,14 +30,14 @@ impl GoNames {
         }
         for function in &profile.functions {
             let name = function.display_name();
-            if all.index_of.contains_key(&place(name)) {
+            if all.index_of.contains_key(&text_address(name)) {
                 continue;
             }
             let renamed = without_go_shapes(name).map(|renamed| {
                 all.names.push(renamed);
                 all.names.len() - 1
             });
-            all.index_of.insert(place(name), renamed);
+            all.index_of.insert(text_address(name), renamed);
         }
         all
     }
@@ -47,21 +47,21 @@ impl GoNames {
         if self.names.is_empty() {
             return None;
         }
-        let index = self.index_of.get(&place(name)).copied().flatten()?;
+        let index = self.index_of.get(&text_address(name)).copied().flatten()?;
         self.names.get(index).map(String::as_str)
     }
 }
 
-fn place(text: &str) -> (usize, usize) {
+fn text_address(text: &str) -> (usize, usize) {
     (text.as_ptr() as usize, text.len())
 }
 
 pub(super) fn without_go_shapes(name: &str) -> Option<String> {
-    let mut found = memchr::memmem::find(name.as_bytes(), GO_SHAPE.as_bytes())?;
+    let mut position = memchr::memmem::find(name.as_bytes(), GO_SHAPE.as_bytes())?;
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     loop {
-        let (before, parameters) = rest.split_at(found);
+        let (before, parameters) = rest.split_at(position);
         out.push_str(before);
         // Parameters nest: `[go.shape.struct { a []int }]`.
         let mut depth = 0usize;
@@ -79,7 +79,7 @@ pub(super) fn without_go_shapes(name: &str) -> Option<String> {
             None => "",
         };
         if let Some(next) = rest.find(GO_SHAPE) {
-            found = next;
+            position = next;
         } else {
             out.push_str(rest);
             return Some(out);

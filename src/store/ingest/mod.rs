@@ -141,7 +141,7 @@ pub(crate) fn prepare_decoded(
     })
 }
 
-/// Runs the checks that need no decoding. Returns the name of the profile's type.
+/// Runs the checks that need no decoding. Returns the label `__name__`, the first part of the profile type.
 fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejection> {
     let labels = &raw.labels;
     let name = labels.get(PROFILE_NAME).ok_or_else(|| {
@@ -193,7 +193,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
     check_counts(&profile, labels, limits)?;
     bounds::check_types(name, &profile)?;
     let has_defaults = rules.is_none_or(|rules| rules.defaults() != DefaultRules::Disabled);
-    let types = profile_types(name, has_defaults, &profile).map_err(|message| malformed(labels, message))?;
+    let types = profile_types(name, has_defaults, &profile).map_err(|error| malformed(labels, error.to_string()))?;
     let is_dated = profile.time_nanos != 0;
     let time_ns = match profile.time_nanos {
         0 => received_ms.saturating_mul(1_000_000),
@@ -273,19 +273,19 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
             ),
         ));
     }
-    let most = profile
+    let max = profile
         .label_starts
         .windows(2)
         .map(|pair| pair[1] - pair[0])
         .max()
         .unwrap_or(0) as usize;
-    if exceeds(most, limits.max_profile_stacktrace_sample_labels) {
+    if exceeds(max, limits.max_profile_stacktrace_sample_labels) {
         let limit = limits.max_profile_stacktrace_sample_labels;
         return Err(Rejection::new(
             "sample_labels_limit",
             SinkErrorKind::TooLarge,
             format!(
-                "profile {} has a sample with {most} labels, but at most {limit} are allowed \
+                "profile {} has a sample with {max} labels, but at most {limit} are allowed \
                     (max_profile_stacktrace_sample_labels)",
                 labels.short()
             ),
@@ -294,19 +294,30 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
     Ok(())
 }
 
+/// The reason why a profile type has no id.
+#[derive(Debug, thiserror::Error)]
+enum TypeError {
+    #[error("sample type `{0}` must not contain `-`")]
+    Dash(String),
+    #[error("a sample type has no name")]
+    NoName,
+    #[error("`{0}` must not contain `:`, which separates the parts of a profile type")]
+    Colon(String),
+}
+
 /// Returns the profile types of the columns, or an error if a name is invalid. If `has_defaults` is true, the default
 /// rules for names are applied.
-fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, String> {
+fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, TypeError> {
     let period = profile.period_type;
     profile
         .sample_types
         .iter()
         .map(|value| {
             if value.kind.contains('-') {
-                return Err(format!("sample type `{}` must not contain `-`", value.kind));
+                return Err(TypeError::Dash(value.kind.to_owned()));
             }
             if value.kind.is_empty() {
-                return Err("a sample type has no name".to_owned());
+                return Err(TypeError::NoName);
             }
             let name = if has_defaults {
                 default_name(name, value.kind)
@@ -315,9 +326,7 @@ fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Resul
             };
             for part in [name, value.kind, value.unit, period.kind, period.unit] {
                 if part.contains(':') {
-                    return Err(format!(
-                        "`{part}` must not contain `:`, which separates the parts of a profile type"
-                    ));
+                    return Err(TypeError::Colon(part.to_owned()));
                 }
             }
             let parts = ProfileType {
@@ -355,7 +364,7 @@ fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
     profile.sample_starts = starts;
 }
 
-/// Applies the new names of functions, and keeps only the last `limit` bytes of all names. 0 means no limit.
+/// Applies the new names of functions, and keeps only the last `limit` bytes of each name. 0 means no limit.
 fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
     let cut = |text: &'a str| if limit == 0 { text } else { end_of(text, limit) };
     for function in &mut profile.functions {

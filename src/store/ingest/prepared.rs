@@ -21,7 +21,8 @@ pub(crate) struct Prepared {
     pub period: i64,
     /// Id of the profile, chosen by its sender. It may be empty.
     pub profile_id: Arc<str>,
-    /// The profile types by Pyroscope's default rules, one per column of `values`.
+    /// The profile types, one per column of `values`. Pyroscope's default rules for names are applied unless the
+    /// tenant's relabel rules disable them.
     pub types: Vec<ProfileTypeId>,
     /// Values, row by row: sample `i` owns `values[i * types.len()..][..types.len()]`.
     pub values: Vec<i64>,
@@ -190,7 +191,7 @@ impl Prepared {
     /// they are full.
     pub(crate) fn growth(&self) -> usize {
         /// Bytes of a sample row: stack and value.
-        const ROW: usize = 12;
+        const SAMPLE_ROW_BYTES: usize = 12;
         /// Bytes of a profile row and its group.
         const GROUP: usize = 512;
         /// Bytes of a distinct frame and its entry in the table.
@@ -198,7 +199,7 @@ impl Prepared {
         /// Bytes of a distinct stack: its entry, its index entry and its last row.
         const STACK: usize = 48;
         let distinct = self.symbols.lines.len() + self.symbols.locations.len();
-        let held = self.values.len() * ROW
+        let held = self.values.len() * SAMPLE_ROW_BYTES
             + self.links.len() * size_of::<Link>()
             + self.series.len() * self.types.len() * GROUP
             + distinct.min(self.frames) * FRAME

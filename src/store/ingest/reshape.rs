@@ -61,7 +61,7 @@ pub(super) fn reshape(
     let mut text = 0;
     for rows in series {
         let mut of_row: Vec<(Labels, Vec<Column>)> = Vec::new();
-        let mut seen: Vec<(Input<'_>, Option<(Labels, String)>)> = Vec::new();
+        let mut outcomes: Vec<(Input<'_>, Option<(Labels, String)>)> = Vec::new();
         let mut dropped: Vec<u32> = Vec::new();
         for column in 0..width {
             if !is_kept[column as usize] {
@@ -70,14 +70,14 @@ pub(super) fn reshape(
             }
             let sample_type = &profile.sample_types[column as usize];
             let input = Input::of(rules, &private, sample_type.kind, sample_type.unit);
-            let at = if let Some(at) = seen.iter().position(|(seen, _)| *seen == input) {
+            let at = if let Some(at) = outcomes.iter().position(|(outcomes, _)| *outcomes == input) {
                 at
             } else {
                 let outcome = input.outcome(rules, limits, &private, &rows.labels)?;
-                seen.push((input, outcome));
-                seen.len() - 1
+                outcomes.push((input, outcome));
+                outcomes.len() - 1
             };
-            let Some((_, Some((labels, name)))) = seen.get(at) else {
+            let Some((_, Some((labels, name)))) = outcomes.get(at) else {
                 dropped.push(column);
                 continue;
             };

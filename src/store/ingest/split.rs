@@ -26,7 +26,7 @@ pub(super) fn split(
     spans: &mut Spans<'_>,
 ) -> Result<(Vec<SeriesRows>, Vec<Link>), Rejection> {
     let count = profile.sample_count() as u32;
-    let whole = |labels: &Labels| SeriesRows {
+    let series_rows = |labels: &Labels| SeriesRows {
         id: SeriesId(labels.hash64() as i64),
         labels: labels.clone(),
         samples: Samples::All(count),
@@ -37,7 +37,7 @@ pub(super) fn split(
         .iter()
         .any(|label| matches!(label, SampleLabel::Text(..)))
     {
-        return Ok((vec![whole(base)], Vec::new()));
+        return Ok((vec![series_rows(base)], Vec::new()));
     }
     let sanitizes = limits.rules.as_ref().is_some_and(|rules| rules.sanitizes());
     let is_own = |name: &str| {
@@ -81,7 +81,7 @@ pub(super) fn split(
     if let [(pairs, _)] = groups.as_slice()
         && pairs.is_empty()
     {
-        return Ok((vec![whole(base)], links));
+        return Ok((vec![series_rows(base)], links));
     }
     let mut shared: HashMap<&str, Arc<str>> = HashMap::new();
     let mut share = |text| shared.entry(text).or_insert_with(|| Arc::from(text)).clone();

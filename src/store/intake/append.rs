@@ -2,7 +2,7 @@
 //! group for the log.
 //!
 //! In: the profiles of one push. Out: an error for each refused profile, once all other profiles are durable and in the
-//! head. A push may exceed the budget, because each group waits until the log and the head have stored earlier groups.
+//! head. A push may need more memory than the budget, because a group without room waits for earlier groups.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::store::common::expected_clock::ExpectedClock;
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::metrics::{Metrics, Reason};
-use crate::store::common::steady::Steady;
 use crate::store::config::StoreConfig;
 use crate::store::flush::flushes::Flushes;
 use crate::store::flush::published::Published;
-use crate::store::head::repeats::{Claim, Repeats, Sight};
+use crate::store::head::repeats::{Claim, RepeatStatus, Repeats};
 use crate::store::ingest::{self, Prepared, Refusal};
 use crate::store::intake::budget::{Budget, Charge};
 use crate::store::log::record;
-use crate::store::log::wal::{Log, Refused};
+use crate::store::log::wal::{Log, RefusedAppend};
 use crate::store::quota::Quotas;
 use crate::store::rules::limits::{Limits, Rejection};
 use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
@@ -28,26 +28,25 @@ use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, Si
 /// Groups that need less memory than this, in bytes, are decoded on the calling thread. Decoding such a group takes
 /// less than half a millisecond, and a change of threads would cost that time. The memory follows from the uncompressed
 /// size, not from the bytes received.
-const LIGHT_BYTES: usize = 1 << 20;
+const MAX_INLINE_BYTES: usize = 1 << 20;
 
 /// Groups whose records have fewer bytes than this are copied to the log's buffer on the calling thread.
-const LIGHT_RECORD_BYTES: usize = 256 << 10;
+const MAX_COPY_BYTES: usize = 256 << 10;
 
 /// Maximum number of profiles that are decoded together, and their maximum memory in bytes.
 const GROUP_PROFILES: usize = 256;
 const GROUP_BYTES: usize = 8 << 20;
 
 /// Value of the metric's label `reason` for profiles that are stored already.
-const REPEATED: &str = "repeated";
+const REASON_REPEATED: &str = "repeated";
 /// Value of the label `reason` for profiles that are refused while the disk does not respond.
-const STALLED: &str = "log_stalled";
+const REASON_LOG_STALLED: &str = "log_stalled";
 
-/// Longest time that an append waits for a flush to make room. After this time, the append continues, up to the limit
-/// on all heads.
-const ROOM_WAIT: Duration = Duration::from_secs(5);
+/// Longest time that an append waits for a flush to make room. Then it continues, up to the limit on all heads.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest time that a group waits for its share of the budget.
-const BUDGET_WAIT: Duration = Duration::from_secs(30);
+const BUDGET_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The write path of a store: everything that an append needs to store profiles.
 pub(crate) struct Intake {
@@ -60,7 +59,7 @@ pub(crate) struct Intake {
     pub(crate) quotas: Quotas,
     /// Profiles that were stored a short time ago.
     pub(crate) repeats: Arc<Repeats>,
-    pub(crate) log: Arc<Log<Pending>>,
+    pub(crate) log: Arc<Log<PendingGroup>>,
     /// The heads. Profiles are refused while the heads are too large.
     pub(crate) published: Arc<Published>,
     /// Appends wait here for a flush while the heads are full.
@@ -68,15 +67,15 @@ pub(crate) struct Intake {
     /// Says whether the store still accepts profiles.
     pub(crate) lifecycle: Arc<Lifecycle>,
     /// Compares the clocks, for limits on the age of profiles.
-    pub(crate) steady: Steady,
+    pub(crate) steady: ExpectedClock,
 }
 
 /// Accepted profiles of one group while their records go through the log.
-pub(crate) struct Pending {
+pub(crate) struct PendingGroup {
     pub(crate) tenant: TenantId,
     /// The profiles whose records were queued.
     pub(crate) profiles: Vec<Prepared>,
-    /// Claims on the profiles. The claims are kept when the profiles are stored.
+    /// Claims on the profiles. When the profiles are stored, [`Claim::keep`] is called for each claim.
     pub(crate) claims: Vec<Claim>,
     pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
     /// The group's share of the budget, held until the head contains the profiles.
@@ -84,7 +83,7 @@ pub(crate) struct Pending {
 }
 
 /// A profile in one of the two forms in which producers pass it.
-pub(crate) enum Arrived {
+pub(crate) enum ReceivedProfile {
     /// As pprof bytes, which the store decodes.
     Packed(RawProfile),
     /// As columns, which the producer has decoded.
@@ -92,18 +91,18 @@ pub(crate) enum Arrived {
 }
 
 /// A profile and its index in the push.
-struct Opened {
+struct PushProfile {
     index: usize,
-    profile: ToPrepare,
+    profile: UnpreparedProfile,
 }
 
-enum ToPrepare {
+enum UnpreparedProfile {
     /// pprof bytes, and the maximum uncompressed size.
     Packed(RawProfile, usize),
     Decoded(DecodedProfile),
 }
 
-impl ToPrepare {
+impl UnpreparedProfile {
     /// Returns the maximum memory in bytes that is needed to prepare the profile.
     fn memory(&self) -> usize {
         match self {
@@ -114,7 +113,7 @@ impl ToPrepare {
 }
 
 /// A prepared profile and its record for the log.
-struct Accepted {
+struct AcceptedProfile {
     index: usize,
     prepared: Prepared,
     header: Vec<u8>,
@@ -123,12 +122,11 @@ struct Accepted {
 }
 
 #[derive(Default)]
-struct Decoded {
-    accepted: Vec<Accepted>,
+struct Decoding {
+    accepted: Vec<AcceptedProfile>,
     refused: Vec<(usize, Rejection)>,
-    /// Profiles that are larger than they announced. They are decompressed again, with room for the largest allowed
-    /// profile.
-    larger: Vec<(usize, RawProfile)>,
+    /// Profiles that are larger than they announced. They are decompressed again, up to the largest allowed size.
+    oversized: Vec<(usize, RawProfile)>,
     /// Number of profiles that the tenant's relabel rules drop.
     dropped: usize,
     /// Number of profiles that are stored already.
@@ -136,59 +134,63 @@ struct Decoded {
 }
 
 /// A group that is queued for the log.
-struct Waiting {
+struct QueuedGroup {
     /// Indices of the group's profiles in the push.
     indices: Vec<usize>,
     /// Receives the result when the group is durable and in the head.
-    durable: oneshot::Receiver<Result<(), SinkError>>,
-    since: Instant,
+    result: oneshot::Receiver<Result<(), SinkError>>,
+    queued_at: Instant,
 }
 
 /// Stores the profiles that the limits allow. Returns the refused profiles.
-pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<Arrived>) -> Vec<RefusedProfile> {
+pub(crate) async fn append(
+    intake: Arc<Intake>,
+    tenant: TenantId,
+    profiles: Vec<ReceivedProfile>,
+) -> Vec<RefusedProfile> {
     let limits = &intake.config.limits.of(&tenant);
     let to_prepare = |arrived| match arrived {
-        Arrived::Packed(raw) => {
+        ReceivedProfile::Packed(raw) => {
             let room = ingest::announced_size(&raw, limits);
-            ToPrepare::Packed(raw, room)
+            UnpreparedProfile::Packed(raw, room)
         }
-        Arrived::Decoded(profile) => ToPrepare::Decoded(profile),
+        ReceivedProfile::Decoded(profile) => UnpreparedProfile::Decoded(profile),
     };
-    let mut rest: Vec<Opened> = profiles
+    let mut rest: Vec<PushProfile> = profiles
         .into_iter()
         .map(to_prepare)
         .enumerate()
-        .map(|(index, profile)| Opened { index, profile })
+        .map(|(index, profile)| PushProfile { index, profile })
         .collect();
     let mut refused: Vec<RefusedProfile> = Vec::new();
-    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut waiting: Vec<QueuedGroup> = Vec::new();
     while !rest.is_empty() {
         let after = rest.split_off(group_end(&rest));
         let group = std::mem::replace(&mut rest, after);
         let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
-        match take(&intake, &tenant, limits, group).await {
-            Ok(taken) => {
-                refused.extend(taken.refused);
-                waiting.extend(taken.waiting);
+        match accept_group(&intake, &tenant, limits, group).await {
+            Ok(queued) => {
+                refused.extend(queued.refused);
+                waiting.extend(queued.waiting);
                 let room = ingest::size_limit(limits);
-                let again = taken.larger.into_iter().map(|(index, raw)| Opened {
+                let oversized = queued.oversized.into_iter().map(|(index, raw)| PushProfile {
                     index,
-                    profile: ToPrepare::Packed(raw, room),
+                    profile: UnpreparedProfile::Packed(raw, room),
                 });
-                rest.extend(again);
+                rest.extend(oversized);
             }
             Err(error) => refused.extend(all_refused(indices, &error)),
         }
     }
     for group in waiting {
-        let deadline = group.since + intake.config.answer_after;
-        let error = match tokio::time::timeout_at(deadline, group.durable).await {
+        let deadline = group.queued_at + intake.config.answer_after;
+        let error = match tokio::time::timeout_at(deadline, group.result).await {
             Ok(Ok(Ok(()))) => continue,
             Ok(Ok(Err(error))) => error,
             Ok(Err(_)) => intake.refusal(),
             Err(_) => {
-                intake.count_refused(STALLED, group.indices.len());
-                not_known_yet(intake.config.answer_after)
+                intake.count_refused(REASON_LOG_STALLED, group.indices.len());
+                unknown_outcome(intake.config.answer_after)
             }
         };
         refused.extend(all_refused(group.indices, &error));
@@ -198,10 +200,10 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<
 }
 
 /// Returns the error for a push if the log has neither stored nor refused its records within the timeout.
-fn not_known_yet(after: Duration) -> SinkError {
+fn unknown_outcome(after: Duration) -> SinkError {
     let message = format!(
         "the disk has not synced the write-ahead log within {} s: the profile may be stored nevertheless; send it \
-         again, a profile with an id is stored only once",
+         again (a profile with an id is stored only once)",
         after.as_secs()
     );
     SinkError::new(SinkErrorKind::Unavailable, message)
@@ -214,7 +216,7 @@ fn all_refused(indices: Vec<usize>, error: &SinkError) -> impl Iterator<Item = R
 }
 
 /// Returns the number of profiles at the start of `rest` that make a group, at least one.
-fn group_end(rest: &[Opened]) -> usize {
+fn group_end(rest: &[PushProfile]) -> usize {
     let mut bytes = 0;
     let full = rest.iter().take(GROUP_PROFILES).position(|opened| {
         bytes += opened.profile.memory();
@@ -224,19 +226,19 @@ fn group_end(rest: &[Opened]) -> usize {
 }
 
 /// Result of decoding and queueing a group.
-struct Taken {
+struct GroupOutcome {
     refused: Vec<RefusedProfile>,
-    waiting: Option<Waiting>,
-    larger: Vec<(usize, RawProfile)>,
+    waiting: Option<QueuedGroup>,
+    oversized: Vec<(usize, RawProfile)>,
 }
 
 /// Decodes a group and queues it. An error applies to the whole group.
-async fn take(
+async fn accept_group(
     intake: &Arc<Intake>,
     tenant: &TenantId,
     limits: &Arc<Limits>,
-    group: Vec<Opened>,
-) -> Result<Taken, SinkError> {
+    group: Vec<PushProfile>,
+) -> Result<GroupOutcome, SinkError> {
     may_append(intake, group.len())?;
     let quotas = &intake.quotas;
     let checked = quotas
@@ -247,13 +249,13 @@ async fn take(
         rejection.error
     })?;
     // Back pressure: senders slow down to the speed of the flush before memory reaches its limit.
-    let _ = tokio::time::timeout(ROOM_WAIT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
+    let _ = tokio::time::timeout(ROOM_TIMEOUT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
     let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
-    let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
+    let charge = wait_for(intake, group.len(), intake.budget.reserve(memory)).await?;
     let received_ms = intake.config.clock.millis();
     let difference = intake.steady.difference(&intake.config.clock);
-    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.giving_way(difference));
-    let decoded = run(memory, LIGHT_BYTES, move || {
+    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.adjusted_to(difference));
+    let decoded = run(memory, MAX_INLINE_BYTES, move || {
         decode(&at_work, &of_tenant, group, received_ms, &within_limits)
     })
     .await?;
@@ -266,31 +268,31 @@ async fn take(
         })
         .collect();
     // The sender of dropped and repeated profiles receives a success, but the metric counts the profiles.
-    for (reason, count) in [(ingest::DROPPED, decoded.dropped), (REPEATED, decoded.repeated)] {
+    for (reason, count) in [(ingest::DROPPED, decoded.dropped), (REASON_REPEATED, decoded.repeated)] {
         if count > 0 {
             intake.count_refused(reason, count);
         }
     }
-    let larger = decoded.larger;
+    let larger = decoded.oversized;
     if decoded.accepted.is_empty() {
-        return Ok(Taken {
+        return Ok(GroupOutcome {
             refused,
             waiting: None,
-            larger,
+            oversized: larger,
         });
     }
-    let held = decoded.accepted.iter().map(Accepted::bytes).sum();
-    let charge = within(intake, decoded.accepted.len(), intake.budget.settle(charge, held)).await?;
+    let held = decoded.accepted.iter().map(AcceptedProfile::bytes).sum();
+    let charge = wait_for(intake, decoded.accepted.len(), intake.budget.adjust(charge, held)).await?;
     let record_bytes: usize = decoded.accepted.iter().map(|one| one.raw.pprof.len()).sum();
     let (at_work, tenant) = (intake.clone(), tenant.clone());
-    let waiting = run(record_bytes, LIGHT_RECORD_BYTES, move || {
+    let waiting = run(record_bytes, MAX_COPY_BYTES, move || {
         queue(&at_work, tenant, decoded.accepted, charge)
     })
     .await?;
-    Ok(Taken {
+    Ok(GroupOutcome {
         refused,
         waiting: Some(waiting),
-        larger,
+        oversized: larger,
     })
 }
 
@@ -307,15 +309,15 @@ fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
     let (held, limit) = (intake.published.head_bytes(), intake.config.head_limit_bytes);
     if held > limit {
         let message =
-            format!("profiles in memory take {held} bytes, and the limit is {limit} bytes until a flush succeeds");
+            format!("profiles in memory take {held} bytes, but at most {limit} are allowed: retry after a flush");
         return refuse("head_limit", unavailable(message));
     }
     Ok(())
 }
 
-/// Waits for `charge`, for at most [`BUDGET_WAIT`].
-async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
-    if let Ok(charge) = tokio::time::timeout(BUDGET_WAIT, charge).await {
+/// Waits for `charge`, for at most [`BUDGET_TIMEOUT`].
+async fn wait_for(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
+    if let Ok(charge) = tokio::time::timeout(BUDGET_TIMEOUT, charge).await {
         Ok(charge)
     } else {
         intake.count_refused("memory_limit", count);
@@ -324,14 +326,13 @@ async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Char
             format!(
                 "earlier profiles have held all memory for decoding ({} bytes) for {} s",
                 intake.budget.used(),
-                BUDGET_WAIT.as_secs()
+                BUDGET_TIMEOUT.as_secs()
             ),
         ))
     }
 }
 
-/// Runs CPU work on `bytes` bytes. Uses the calling thread if there are fewer than `light_bytes`, otherwise a thread
-/// for blocking work.
+/// Runs CPU work on `bytes` bytes: on the calling thread below `light_bytes`, otherwise on a thread for blocking work.
 async fn run<T: Send + 'static>(
     bytes: usize,
     light_bytes: usize,
@@ -345,15 +346,15 @@ async fn run<T: Send + 'static>(
         .map_err(|_| SinkError::new(SinkErrorKind::Internal, "the decoder failed"))
 }
 
-fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
-    let mut decoded = Decoded::default();
-    for Opened { index, profile } in group {
+fn decode(intake: &Intake, tenant: &TenantId, group: Vec<PushProfile>, received_ms: i64, limits: &Limits) -> Decoding {
+    let mut decoded = Decoding::default();
+    for PushProfile { index, profile } in group {
         let (raw, prepared) = match profile {
-            ToPrepare::Packed(raw, room) => {
+            UnpreparedProfile::Packed(raw, room) => {
                 let prepared = ingest::prepare_within(&raw, received_ms, limits, room);
                 (raw, prepared)
             }
-            ToPrepare::Decoded(profile) => {
+            UnpreparedProfile::Decoded(profile) => {
                 let (raw, columns) = profile.into_parts();
                 let prepared = ingest::prepare_decoded(&raw, columns, received_ms, limits);
                 (raw, prepared)
@@ -361,8 +362,8 @@ fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i
         };
         match prepared {
             Ok(prepared) => match intake.repeats.see(tenant, &raw, prepared.is_dated) {
-                Sight::New(claim) => match intake.quotas.take(tenant, limits, &prepared) {
-                    Ok(()) => decoded.accepted.push(Accepted {
+                RepeatStatus::New(claim) => match intake.quotas.take(tenant, limits, &prepared) {
+                    Ok(()) => decoded.accepted.push(AcceptedProfile {
                         index,
                         prepared,
                         header: record::encode_header(tenant, received_ms, limits, &raw),
@@ -371,22 +372,21 @@ fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i
                     }),
                     Err(rejection) => decoded.refused.push((index, rejection)),
                 },
-                Sight::Stored => decoded.repeated += 1,
-                Sight::Waiting => decoded.refused.push((index, on_its_way(&raw))),
+                RepeatStatus::Stored => decoded.repeated += 1,
+                RepeatStatus::Waiting => decoded.refused.push((index, in_progress(&raw))),
             },
             Err(Refusal::Rejected(rejection)) => decoded.refused.push((index, rejection)),
-            Err(Refusal::LargerThanAnnounced) => decoded.larger.push((index, raw)),
+            Err(Refusal::LargerThanAnnounced) => decoded.oversized.push((index, raw)),
             Err(Refusal::Dropped) => decoded.dropped += 1,
         }
     }
     decoded
 }
 
-/// Returns the refusal of a profile while a copy of the same profile waits for the log. The store does not know yet
-/// whether that copy will be stored.
-fn on_its_way(raw: &RawProfile) -> Rejection {
+/// Returns the refusal of a profile while a copy of the profile waits for the log and may still be refused.
+fn in_progress(raw: &RawProfile) -> Rejection {
     Rejection::new(
-        REPEATED,
+        REASON_REPEATED,
         SinkErrorKind::Unavailable,
         format!(
             "profile {} with the same id is being stored at the moment, try again",
@@ -396,7 +396,7 @@ fn on_its_way(raw: &RawProfile) -> Rejection {
 }
 
 /// Queues the records of a group for the log.
-fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
+fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<AcceptedProfile>, charge: Charge) -> QueuedGroup {
     let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     let mut claims = Vec::new();
     for one in accepted {
@@ -411,35 +411,33 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Cha
         .map(|(header, body)| [header.as_slice(), body.as_ref()])
         .collect();
     let (reply, durable) = oneshot::channel();
-    let pending = Pending {
+    let pending = PendingGroup {
         tenant,
         profiles,
         claims,
         reply,
         _charge: charge,
     };
-    if let Err(Refused(pending, reason)) = intake.log.append(&records, pending) {
+    if let Err(RefusedAppend(pending, reason)) = intake.log.append(&records, pending) {
         let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
         let _ = pending.reply.send(Err(error));
     }
-    Waiting {
+    QueuedGroup {
         indices,
-        durable,
-        since: Instant::now(),
+        result: durable,
+        queued_at: Instant::now(),
     }
 }
 
-impl Accepted {
-    /// Returns the bytes to charge: the profile's memory until the head contains it, the growth of the head, and the
-    /// record's bytes here and in the log's buffer.
+impl AcceptedProfile {
+    /// Returns the bytes to charge: the profile, the growth of the head, and the record with its pprof bytes twice.
     fn bytes(&self) -> usize {
         self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
     }
 }
 
 impl Intake {
-    /// Returns why the store accepts no profiles, as a value of the metric's label `reason` and a message. Returns
-    /// `None` if the store accepts profiles.
+    /// Returns the metric's label `reason` and a message if the store accepts no profiles, otherwise `None`.
     pub(crate) fn unavailable(&self) -> Option<(&'static str, String)> {
         if self.lifecycle.is_closing() {
             return Some(("closing", "the store is closing".to_owned()));
@@ -451,10 +449,10 @@ impl Intake {
             return Some(("log_unavailable", failure.to_string()));
         }
         let stuck = self.metrics.waits.log_is_stuck(self.config.stuck_after)?;
-        Some((STALLED, stuck))
+        Some((REASON_LOG_STALLED, stuck))
     }
 
-    /// True while appends should wait: the heads hold more than twice the size of a flush, and a flush can make room.
+    /// True while appends should wait: the heads exceed twice the size of a flush, and the store accepts profiles.
     fn is_crowded(&self) -> bool {
         self.published.head_bytes() > self.config.flush_bytes.saturating_mul(2) && self.unavailable().is_none()
     }

@@ -2,7 +2,7 @@
 //! for the head.
 //!
 //! Before a profile is decompressed, the budget is charged with the maximum memory for decoding ([`Budget::reserve`]).
-//! After decoding, the charge is changed to the memory that the profile uses ([`Budget::settle`]). The charge ends when
+//! After decoding, the charge is changed to the memory that the profile uses ([`Budget::adjust`]). The charge ends when
 //! the head contains the profile. Reservations are served in order of arrival.
 //!
 //! The budget cannot deadlock, because a profile with a charge never waits for more bytes of the budget. A few profiles
@@ -19,13 +19,13 @@ use alluvium_base::bytes::{ByteBudget, HeldBytes};
 #[derive(Clone)]
 pub(crate) struct Budget {
     bytes: ByteBudget,
-    beyond: Arc<Semaphore>,
+    overflow: Arc<Semaphore>,
 }
 
 /// A charge on the budget. Dropping it releases the bytes.
 pub(crate) struct Charge {
     held: HeldBytes,
-    beyond: Option<OwnedSemaphorePermit>,
+    overflow: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
@@ -33,21 +33,21 @@ impl Budget {
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
             bytes: ByteBudget::new(bytes),
-            beyond: Arc::new(Semaphore::new(1)),
+            overflow: Arc::new(Semaphore::new(1)),
         }
     }
 
     /// Waits for `bytes`, or for the whole budget if `bytes` exceeds it.
     pub(crate) async fn reserve(&self, bytes: usize) -> Charge {
         let held = self.bytes.take(bytes).await;
-        Charge { held, beyond: None }
+        Charge { held, overflow: None }
     }
 
     /// Changes `charge` to `bytes`. Releases the difference, or waits for permission to exceed the reservation.
-    pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Charge {
+    pub(crate) async fn adjust(&self, mut charge: Charge, bytes: usize) -> Charge {
         if bytes > charge.held.bytes() {
             // The semaphore is never closed, so the result is always a permit.
-            charge.beyond = self.beyond.clone().acquire_owned().await.ok();
+            charge.overflow = self.overflow.clone().acquire_owned().await.ok();
         } else {
             charge.held.keep(bytes);
         }
@@ -70,7 +70,7 @@ mod tests {
     async fn what_is_not_used_is_there_for_others_at_once() {
         let budget = Budget::new(10 * UNIT_BYTES);
         let charge = budget.reserve(8 * UNIT_BYTES).await;
-        let charge = budget.settle(charge, UNIT_BYTES).await;
+        let charge = budget.adjust(charge, UNIT_BYTES).await;
         assert_eq!(budget.used(), UNIT_BYTES);
         let second = budget.reserve(9 * UNIT_BYTES).await;
         assert_eq!(budget.used(), 10 * UNIT_BYTES);
@@ -95,7 +95,7 @@ mod tests {
             tasks.spawn(async move {
                 let charge = budget.reserve(2 * UNIT_BYTES).await;
                 tokio::task::yield_now().await;
-                let charge = budget.settle(charge, 100 * UNIT_BYTES).await;
+                let charge = budget.adjust(charge, 100 * UNIT_BYTES).await;
                 tokio::task::yield_now().await;
                 drop(charge);
             });

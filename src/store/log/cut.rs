@@ -24,13 +24,13 @@ pub(crate) fn write(segment: &Path, durable_bytes: u64) -> io::Result<()> {
 /// Returns the durable length of a segment that could not be cut. A damaged file is treated as absent.
 pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
     let path = path_of(segment);
-    let found = match fs::read_to_string(&path) {
-        Ok(found) => found,
+    let content = match fs::read_to_string(&path) {
+        Ok(content) => content,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let length = found.split(' ').next().and_then(|length| length.parse().ok());
-    let valid = length.filter(|length| text(*length) == found);
+    let length = content.split(' ').next().and_then(|length| length.parse().ok());
+    let valid = length.filter(|length| text(*length) == content);
     if valid.is_none() {
         tracing::warn!(file = %path.display(), "the durable length of a segment of the log is damaged: refused \
             profiles may reappear");

@@ -24,7 +24,7 @@ pub(crate) struct RecordPlace {
 
 /// A damaged record and the reason.
 #[derive(Debug, Clone)]
-pub(crate) struct BadRecord {
+pub(crate) struct DamagedRecord {
     pub(crate) place: RecordPlace,
     pub(crate) payload: Bytes,
     pub(crate) reason: String,
@@ -32,7 +32,7 @@ pub(crate) struct BadRecord {
 
 /// Writes a record to its own file. The file is durable when the function returns. Writing the same record again
 /// changes nothing.
-pub(crate) fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> {
+pub(crate) fn save_damaged(folder: &Path, bad: &DamagedRecord) -> Result<PathBuf, StoreError> {
     let RecordPlace { segment, record } = bad.place;
     let path = folder.join(format!("{segment:012}-{record}.damaged"));
     let mut bytes = segment::MAGIC.to_vec();
@@ -51,17 +51,17 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(StoreError::io("list", folder)(error)),
     };
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(StoreError::io("list", folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // A file `NNNNNNNNNNNN.damaged` without an index is a whole damaged segment. Its records were replayed.
         if name.strip_suffix(".damaged").is_some_and(|stem| stem.contains('-')) {
-            found.push(path);
+            paths.push(path);
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
 /// Returns the segment that held the record, for a file from [`list`].

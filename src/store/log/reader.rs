@@ -10,23 +10,24 @@ use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::log::cut;
 use alluvium_base::segment::{self, Key, Opening, SegmentContents};
 
 /// The unreadable bytes of a segment.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct UnreadableBytes {
     /// Bytes of an unfinished write at the end.
     pub(crate) torn_bytes: u64,
     /// Damaged bytes, which may have held acknowledged profiles.
     pub(crate) damaged_bytes: u64,
 }
 
-impl Ending {
-    /// Returns this ending for a segment that is not the last of the log. Such a segment was complete when the next
-    /// segment began, so bytes that look like an unfinished write are the remains of a record.
-    pub(crate) fn of_ended(self) -> Self {
+impl UnreadableBytes {
+    /// Counts the bytes of an unfinished write as damaged, for a segment that is not the last of the log. Such a
+    /// segment was complete when the next segment began, so bytes that look like an unfinished write are the remains of
+    /// a record.
+    pub(crate) fn of_closed_segment(self) -> Self {
         Self {
             torn_bytes: 0,
             damaged_bytes: self.damaged_bytes + self.torn_bytes,
@@ -37,14 +38,14 @@ impl Ending {
 /// Reads a segment record by record, so that a large segment needs little memory. After the first damage, the remaining
 /// bytes are read at once and searched for further records. If the magic number of the segment is damaged, the records
 /// after it are still read. Bytes of refused records that could not be cut off are not read.
-pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
+pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<UnreadableBytes, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
     let length = durable_length(&file, path).map_err(failed)?;
     let mut first = Vec::new();
-    let most = length.min(segment::KEYED_HEADER_BYTES as u64);
-    (&file).take(most).read_to_end(&mut first).map_err(failed)?;
-    let mut ending = Ending::default();
+    let max = length.min(segment::KEYED_HEADER_BYTES as u64);
+    (&file).take(max).read_to_end(&mut first).map_err(failed)?;
+    let mut ending = UnreadableBytes::default();
     let Some(Opening {
         key,
         bytes,
@@ -63,7 +64,7 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
             position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
             receive(payload);
         } else {
-            let rest = rest_of(reader.into_inner(), position..length, key).map_err(failed)?;
+            let rest = search_records(reader.into_inner(), position..length, key).map_err(failed)?;
             for payload in rest.records {
                 receive(payload);
             }
@@ -77,10 +78,10 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
 
 /// Writes a segment again, in place, and syncs it. A killed process may have left bytes that exist only in the system's
 /// page cache. After a failed sync, the system treats such bytes as written, so another sync alone would write nothing.
-pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
-    let renewed = faults.run(Place::LogRenew, || {
+pub(crate) fn rewrite_segment(path: &Path, faults: &Faults) -> Result<(), StoreError> {
+    let renewed = faults.run(FaultPoint::LogRenew, || {
         let file = File::options().read(true).write(true).open(path)?;
-        match write_again(&file, path) {
+        match rewrite_content(&file, path) {
             // Some file systems need room even to overwrite bytes. The sync is tried anyway.
             Err(error) if is_full(&error) => {}
             written => written?,
@@ -90,7 +91,7 @@ pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
     renewed.map_err(StoreError::io("sync", path))
 }
 
-fn write_again(file: &File, path: &Path) -> io::Result<()> {
+fn rewrite_content(file: &File, path: &Path) -> io::Result<()> {
     let length = durable_length(file, path)?;
     let mut buffer = vec![0; 1 << 20];
     let mut at = 0;
@@ -137,7 +138,7 @@ fn next_record(reader: &mut impl Read, left: u64, key: Key) -> io::Result<Option
 }
 
 /// Searches the range for valid records.
-fn rest_of(mut file: File, range: Range<u64>, key: Key) -> io::Result<SegmentContents> {
+fn search_records(mut file: File, range: Range<u64>, key: Key) -> io::Result<SegmentContents> {
     file.seek(SeekFrom::Start(range.start))?;
     let mut data = Vec::new();
     file.take(range.end - range.start).read_to_end(&mut data)?;

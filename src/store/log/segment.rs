@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::log::cut;
 use alluvium_base::segment::{KEYED_HEADER_BYTES, Key};
 
@@ -39,7 +39,7 @@ impl Segment {
     ) -> io::Result<Self> {
         let path = segment_path(folder, number);
         let created = faults
-            .run(Place::LogCreate, || {
+            .run(FaultPoint::LogCreate, || {
                 // An earlier segment with this number may have left a `.cut` file. Its removal becomes durable together
                 // with the new name.
                 cut::remove(&path)?;
@@ -47,8 +47,8 @@ impl Segment {
             })
             .and_then(|file| {
                 if sync == SyncMode::Full {
-                    faults.run(Place::LogCreateSync, || file.sync_all())?;
-                    faults.run(Place::LogCreateSync, || File::open(folder)?.sync_all())?;
+                    faults.run(FaultPoint::LogCreateSync, || file.sync_all())?;
+                    faults.run(FaultPoint::LogCreateSync, || File::open(folder)?.sync_all())?;
                 }
                 Ok(file)
             });
@@ -82,17 +82,17 @@ impl Segment {
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8], appends: usize, sync: SyncMode, faults: &Faults) -> io::Result<()> {
-        if let Err(error) = faults.check(Place::LogWrite) {
+        if let Err(error) = faults.check(FaultPoint::LogWrite) {
             // A simulated fault writes a part of the bytes, as failing disks often do.
             let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
             return Err(error);
         }
         self.file.write_all(bytes)?;
-        faults.done(Place::LogWrite);
+        faults.done(FaultPoint::LogWrite);
         faults.logged(appends);
         match sync {
-            SyncMode::Full => faults.run(Place::LogSync, || self.file.sync_data())?,
-            SyncMode::Off => faults.check(Place::LogSync)?,
+            SyncMode::Full => faults.run(FaultPoint::LogSync, || self.file.sync_data())?,
+            SyncMode::Off => faults.check(FaultPoint::LogSync)?,
         }
         self.durable_bytes += bytes.len() as u64;
         Ok(())
@@ -105,12 +105,12 @@ impl Segment {
     /// Records the durable length of the segment in a file beside the segment.
     pub(crate) fn mark(&self, folder: &Path, faults: &Faults) -> io::Result<()> {
         let path = segment_path(folder, self.number);
-        faults.run(Place::LogMark, || cut::write(&path, self.durable_bytes))
+        faults.run(FaultPoint::LogMark, || cut::write(&path, self.durable_bytes))
     }
 
     pub(crate) fn cut_to(&mut self, length: u64, faults: &Faults) -> io::Result<()> {
-        faults.run(Place::LogCut, || self.file.set_len(length))?;
-        faults.run(Place::LogCut, || self.file.sync_all())?;
+        faults.run(FaultPoint::LogCut, || self.file.set_len(length))?;
+        faults.run(FaultPoint::LogCut, || self.file.sync_all())?;
         self.durable_bytes = length;
         Ok(())
     }

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
+use crate::store::common::error::{LogFailure, StoreError};
 use crate::store::common::fault::Faults;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::catch_panic;
 use crate::store::common::metrics::Metrics;
 use crate::store::log::segment::{Segment, SyncMode};
 pub(crate) use crate::store::log::segment::{segment_path, segments};
@@ -60,14 +60,14 @@ struct State<T> {
     pending: Vec<u8>,
     items: Vec<T>,
     /// Callers that wait for a rotation. After an `Ok`, the reader of the events also sends the segment number.
-    rotations: Vec<SyncSender<Result<(), String>>>,
+    rotations: Vec<SyncSender<Result<(), LogFailure>>>,
     rotation_replies: Vec<SyncSender<u64>>,
     failure: Option<Arc<str>>,
     stopped: bool,
 }
 
 /// An append that was refused: its item and the reason.
-pub(crate) struct Refused<T>(pub(crate) T, pub(crate) Arc<str>);
+pub(crate) struct RefusedAppend<T>(pub(crate) T, pub(crate) Arc<str>);
 
 impl<T: Send + 'static> Log<T> {
     /// Creates segment `number` in `folder` and starts the thread. If the disk has no room for the segment, the log
@@ -94,7 +94,7 @@ impl<T: Send + 'static> Log<T> {
             }
             Err(error) => return Err(StoreError::io("create", &path)(error)),
         };
-        let faults = faults.noting(&metrics.waits.log);
+        let faults = faults.recording_waits(&metrics.waits.log);
         let shared = Arc::new(Shared {
             key,
             state: Mutex::new(State {
@@ -119,9 +119,9 @@ impl<T: Send + 'static> Log<T> {
         let thread = std::thread::Builder::new()
             .name("store-log".to_owned())
             .spawn(move || {
-                if let Err(reason) = caught(|| writer.run()) {
+                if let Err(reason) = catch_panic(|| writer.run()) {
                     tracing::error!(
-                        reason,
+                        %reason,
                         "the thread of the write-ahead log has ended, the store accepts no profiles until a restart"
                     );
                     writer.end(
@@ -137,17 +137,17 @@ impl<T: Send + 'static> Log<T> {
     }
 
     /// Queues records, each given in two pieces, and their item. The call returns at once, and an event follows.
-    pub(crate) fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), Refused<T>> {
+    pub(crate) fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), RefusedAppend<T>> {
         let mut state = self.shared.state.lock();
         if let Some(reason) = &state.failure {
             let reason = reason.clone();
-            return Err(Refused(item, reason));
+            return Err(RefusedAppend(item, reason));
         }
         if state.stopped {
-            return Err(Refused(item, Arc::from("the store is closing")));
+            return Err(RefusedAppend(item, Arc::from("the store is closing")));
         }
         if state.pending.len() > PENDING_LIMIT_BYTES {
-            return Err(Refused(
+            return Err(RefusedAppend(
                 item,
                 Arc::from("the disk cannot keep up with the write-ahead log"),
             ));
@@ -310,10 +310,10 @@ impl<T: Send + 'static> Writer<T> {
         let _ = self.events.send(LogEvent::Failed(items, reason.clone()));
     }
 
-    fn rotate(&mut self, request: &SyncSender<Result<(), String>>, reply: SyncSender<u64>) {
+    fn rotate(&mut self, request: &SyncSender<Result<(), LogFailure>>, reply: SyncSender<u64>) {
         let failure = self.shared.state.lock().failure.clone();
         let result = if let Some(reason) = failure {
-            Err(reason.to_string())
+            Err(LogFailure::Write(reason))
         } else {
             let last = self.segment.number;
             let _working = self.metrics.waits.log.begin();
@@ -322,13 +322,13 @@ impl<T: Send + 'static> Writer<T> {
                     self.segment = segment;
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
                 })
-                .map_err(|error| error.to_string())
+                .map_err(LogFailure::Segment)
         };
         let _ = request.send(result);
     }
 
-    /// Cuts the failed segment back and opens a new segment, and retries until both succeed. Meanwhile, a rotation
-    /// succeeds without a new file, because a flush may free room on the disk.
+    /// Cuts the failed segment back and opens a new segment, and retries until both succeed. Meanwhile, a rotation can
+    /// succeed without a new file, because a flush may free room on the disk.
     fn recover(&mut self) {
         let mut ended = None;
         loop {
@@ -347,7 +347,7 @@ impl<T: Send + 'static> Writer<T> {
                 (
                     std::mem::take(&mut state.rotations),
                     std::mem::take(&mut state.rotation_replies),
-                    state.failure.as_deref().unwrap_or("the log failed").to_owned(),
+                    state.failure.clone().unwrap_or_else(|| "the log failed".into()),
                     state.stopped,
                 )
             };
@@ -359,7 +359,7 @@ impl<T: Send + 'static> Writer<T> {
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
                     let _ = request.send(Ok(()));
                 } else {
-                    let _ = request.send(Err(reason.clone()));
+                    let _ = request.send(Err(LogFailure::Write(reason.clone())));
                 }
             }
             if is_stopped {

@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use super::*;
-use crate::store::common::fault::{FaultHook, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint};
 use alluvium_base::segment;
 use alluvium_telemetry::metrics::Scope;
 
 /// A disk that is full while the switch is on.
-struct FullDisk(AtomicBool, Place);
+struct FullDisk(AtomicBool, FaultPoint);
 
 impl FaultHook for FullDisk {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         if place == self.1 && self.0.load(Ordering::SeqCst) {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
@@ -85,7 +85,7 @@ fn a_rotation_splits_the_order() {
 
 #[test]
 fn a_full_disk_refuses_and_heals_by_itself() {
-    for place in [Place::LogWrite, Place::LogSync] {
+    for place in [FaultPoint::LogWrite, FaultPoint::LogSync] {
         let folder = tempfile::tempdir().unwrap();
         let disk = Arc::new(FullDisk(AtomicBool::new(false), place));
         let (log, events) = open(folder.path(), 1, Faults::new(disk.clone()));

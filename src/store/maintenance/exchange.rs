@@ -17,7 +17,7 @@ use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName};
 use crate::store::maintenance::report::Vacuumed;
 use crate::store::maintenance::retention::vacuum;
 use crate::store::maintenance::retention::vacuum::Removals;
-use crate::store::tables::delta::{DeltaTable, NewFile, Operation, Replaced};
+use crate::store::tables::delta::{DeltaTable, NewFile, Operation, ReplaceOutcome};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
@@ -64,13 +64,13 @@ impl Exchange {
     }
 }
 
-/// The tables whose files are exchanged. Only the maintenance thread removes files from them.
+/// The tables whose files are exchanged. In this process, only the maintenance thread removes files from them.
 pub(super) struct Exchanger {
     published: Arc<Published>,
     faults: Faults,
     tables: Vec<DeltaTable>,
     /// Tables with a commit of unknown outcome, which must be read again.
-    unsure: BTreeSet<Table>,
+    uncertain: BTreeSet<Table>,
 }
 
 impl Exchanger {
@@ -84,12 +84,12 @@ impl Exchanger {
             published,
             faults,
             tables,
-            unsure: BTreeSet::new(),
+            uncertain: BTreeSet::new(),
         })
     }
 
     /// Returns an iterator over the tables.
-    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut DeltaTable> {
+    pub(super) fn tables_mut(&mut self) -> impl Iterator<Item = &mut DeltaTable> {
         self.tables.iter_mut()
     }
 
@@ -101,7 +101,7 @@ impl Exchanger {
         while let Some(exchange) = left.next() {
             if let Err(error) = self.commit(exchange) {
                 // The next read of the tables finds the commits that are not published.
-                self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
+                self.uncertain.extend(exchanges.iter().map(|exchange| exchange.table));
                 left.for_each(|untried| untried.discard(&published.root));
                 return Err(error);
             }
@@ -132,28 +132,28 @@ impl Exchanger {
                 Err(error) => {
                     // The commit may have become visible. The next round reads the table and keeps or removes the
                     // files.
-                    self.unsure.insert(table);
+                    self.uncertain.insert(table);
                     return Err(error);
                 }
             }
         };
         delta.checkpoint_if_due();
         match replaced {
-            Replaced::Done => return Ok(()),
-            Replaced::Stale if attempt == 1 => exchange.discard(&self.published.root),
+            ReplaceOutcome::Done => return Ok(()),
+            ReplaceOutcome::Stale if attempt == 1 => exchange.discard(&self.published.root),
             // An earlier attempt may have been committed. Then its files are live, or other readers still use them.
-            Replaced::Stale | Replaced::Overtaken => {}
+            ReplaceOutcome::Stale | ReplaceOutcome::Overtaken => {}
         }
         // A server that replaced files of one table has usually replaced files of other tables too.
-        self.unsure.extend(Table::ALL);
+        self.uncertain.extend(Table::ALL);
         Err(StoreError::Outdated(table))
     }
 
     /// Resolves commits of unknown outcome. Publishes the files that the table lists. Removes files that this store
     /// wrote and the table does not list, unless they are in a bucket.
-    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+    pub(super) fn resolve_uncertain(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
-        for table in self.unsure.clone() {
+        for table in self.uncertain.clone() {
             let publication = published.begin();
             let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
                 continue;
@@ -171,7 +171,7 @@ impl Exchanger {
             publication.listed([(table, live.iter().filter(is_shown).cloned().collect())]);
             let live = live.iter().map(|file| file.path.as_str()).collect();
             remove_unnamed(&published.root, table, &published.writer, &live, &self.faults)?;
-            self.unsure.remove(&table);
+            self.uncertain.remove(&table);
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Exchanger {
         };
         let live = delta.reload().and_then(|()| delta.files());
         if live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
-            self.unsure.extend(Table::ALL);
+            self.uncertain.extend(Table::ALL);
             return StoreError::Outdated(table);
         }
         error
@@ -203,13 +203,13 @@ impl Exchanger {
 
     /// Returns the last segment of the store's own log that is committed to all tables.
     pub(super) fn committed(&mut self) -> Result<u64, StoreError> {
-        let mut least = u64::MAX;
+        let mut min = u64::MAX;
         for delta in &mut self.tables {
             delta.reload()?;
             let version = delta.committed(&self.published.writer)?;
-            least = least.min(version.map_or(0, |version| version.max(0) as u64));
+            min = min.min(version.map_or(0, |version| version.max(0) as u64));
         }
-        Ok(least)
+        Ok(min)
     }
 }
 
@@ -228,7 +228,7 @@ pub(crate) fn remove_unnamed(
         return Ok(0);
     }
     let mut done = Vacuumed::default();
-    let ours = |file: &vacuum::Dead| file.removed.is_none() && MergedName::is_of(&file.path, writer);
+    let ours = |file: &vacuum::DeadFile| file.removed.is_none() && MergedName::is_of(&file.path, writer);
     let mut dead = vacuum::dead_files(root, table, live, &mut Removals::default())?;
     dead.retain(ours);
     for file in &mut dead {

@@ -10,15 +10,15 @@ use crate::store::maintenance::deletion::request::{folder_of, is_foreign};
 use crate::store::maintenance::merge::rewrite::Job;
 use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::worker::{Worker, worse};
+use crate::store::maintenance::worker::{Worker, worse_result};
 use crate::store::tables::snapshot::FileEntry;
 
 /// How long jobs skip an unreadable file.
-pub(super) const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
+pub(super) const UNREADABLE_RETRY_DELAY: Duration = Duration::from_mins(10);
 
-/// Files that jobs must leave unchanged because deletions wait for them.
+/// Files that jobs must leave unchanged because waiting deletions need them.
 #[derive(Debug, Default)]
-pub(super) enum Held {
+pub(super) enum FileHold {
     Only(HeldFiles),
     /// All files, because a request cannot be read at the moment.
     #[default]
@@ -50,7 +50,7 @@ pub(super) struct Jobs {
     /// Files that a job could not read, and when the next attempt is allowed.
     unreadable: HashMap<String, Instant>,
     /// Files that waiting deletions need. Until the requests are read for the first time, these are all files.
-    held: Held,
+    hold: FileHold,
 }
 
 impl Jobs {
@@ -60,8 +60,8 @@ impl Jobs {
     }
 
     /// Sets the files that jobs must leave unchanged because waiting deletions need them.
-    pub(super) fn hold(&mut self, held: Held) {
-        self.held = held;
+    pub(super) fn hold(&mut self, held: FileHold) {
+        self.hold = held;
     }
 
     /// Runs the merges that are due under `policy`.
@@ -82,9 +82,9 @@ impl Jobs {
                 Ok(_) => {}
                 // Without the files that were left out, other merges may be due.
                 Err(error) if self.unreadable.len() > left_out && !matches!(error, StoreError::Closed) => {
-                    result = worse(result, Err(error));
+                    result = worse_result(result, Err(error));
                 }
-                Err(error) => return worse(result, Err(error)),
+                Err(error) => return worse_result(result, Err(error)),
             }
         }
     }
@@ -106,8 +106,8 @@ impl Jobs {
                 Ok(()) => {}
                 Err(error) if matches!(error, StoreError::Closed) => return Err(error),
                 Err(error) => {
-                    self.leave_out(worker, &job, &error);
-                    result = worse(result, Err(error));
+                    self.exclude_input(worker, &job, &error);
+                    result = worse_result(result, Err(error));
                 }
             }
         }
@@ -123,9 +123,9 @@ impl Jobs {
 
     /// Returns true if a file is readable and no deletion needs it unchanged.
     pub(super) fn may_rewrite(&self, file: &FileEntry) -> bool {
-        let is_held = match &self.held {
-            Held::Only(held) => held.has(&file.path),
-            Held::All => true,
+        let is_held = match &self.hold {
+            FileHold::Only(held) => held.has(&file.path),
+            FileHold::All => true,
         };
         let until = self.unreadable.get(&file.path);
         !is_held && until.is_none_or(|until| Instant::now() >= *until)
@@ -133,7 +133,7 @@ impl Jobs {
 
     /// Excludes an unreadable input from further jobs for a while, so that other files are still merged. If a bucket
     /// returns an error other than a missing file, the file itself may be readable, so it is not excluded.
-    fn leave_out(&mut self, worker: &Worker, job: &Job, error: &StoreError) {
+    fn exclude_input(&mut self, worker: &Worker, job: &Job, error: &StoreError) {
         let path = match error {
             StoreError::Damaged { path, .. } => path,
             StoreError::Io { path, source, .. }
@@ -153,7 +153,7 @@ impl Jobs {
                 tracing::error!(error = %error, path = file.path, "cannot read a file, it stays unchanged");
             }
             self.unreadable
-                .insert(file.path.clone(), Instant::now() + UNREADABLE_WAIT);
+                .insert(file.path.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
         }
     }
 }

@@ -20,7 +20,7 @@ const FLUSHED_SHRINKS: u64 = 3;
 /// Rules that decide when files are merged.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Minimum number of flushed files in a partition for a merge.
+    /// When a partition has this many flushed files, they are merged, even if their hour and their day are not over.
     pub min_files: usize,
     /// Maximum number of files in one merge. Each file needs memory while it is read.
     pub max_inputs: usize,
@@ -35,7 +35,7 @@ pub struct Policy {
     /// then.
     pub settle: Duration,
     /// If true, every hour and day is considered over.
-    pub eager: bool,
+    pub is_eager: bool,
 }
 
 impl Default for Policy {
@@ -47,7 +47,7 @@ impl Default for Policy {
             split_bytes: 4 << 20,
             split_profiles: false,
             settle: Duration::from_mins(15),
-            eager: false,
+            is_eager: false,
         }
     }
 }
@@ -68,7 +68,7 @@ impl Policy {
     pub(crate) fn eager(&self) -> Self {
         Self {
             min_files: 2,
-            eager: true,
+            is_eager: true,
             ..self.clone()
         }
     }
@@ -91,7 +91,7 @@ pub(crate) fn partitions(files: &[FileEntry]) -> Partitions<'_> {
 
 /// Returns the merges that are due at `now_us`. The jobs of one call share no files.
 pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job> {
-    let settled_us = if policy.eager {
+    let settled_us = if policy.is_eager {
         i64::MAX
     } else {
         now_us.saturating_sub(policy.settle.as_micros() as i64)
@@ -133,7 +133,7 @@ pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> 
 }
 
 /// Returns the resolution of a merge of these inputs, in seconds. It is the finest resolution of the inputs: the rows
-/// of coarser inputs are kept unchanged, and rows that are not downsampled yet will be later.
+/// of coarser inputs stay unchanged, and a later job downsamples the other rows.
 pub(crate) fn resolution_of(inputs: &[&FileEntry]) -> u32 {
     let resolutions = inputs.iter().map(|file| MergedName::of(&file.path).resolution);
     resolutions.min().unwrap_or(0)
@@ -158,7 +158,7 @@ struct Day<'a> {
 
 impl<'a> Day<'a> {
     /// Plans a merge of files of stacks or series: all flushed files, and the merged files that are not much larger
-    /// than the flushed files.
+    /// than the files before them. If the day is over, merges files of any size.
     fn merge_of_names(&self) -> Option<Merge<'a>> {
         let mut sorted = self.files.to_vec();
         sorted.retain(|file| level(file) < FULL_NAMES);
@@ -187,9 +187,9 @@ impl<'a> Day<'a> {
     /// Plans the merges of samples or of profiles.
     fn merges_of_rows(&self) -> Vec<Merge<'a>> {
         let max_inputs = self.policy.max_inputs;
-        // If one merge can read all files, they are merged as after the end of the day. Otherwise an intermediate file
-        // would be written and merged again at once.
-        if self.policy.eager && self.files.len() <= max_inputs {
+        // If an eager merge can read all files at once, it merges them as after the end of the day. Otherwise an
+        // intermediate file would be written and merged again at once.
+        if self.policy.is_eager && self.files.len() <= max_inputs {
             return self.merges_of_the_whole();
         }
         let mut flushed: Vec<&FileEntry> = self.files.iter().copied().filter(|file| level(file) == 0).collect();
@@ -204,8 +204,8 @@ impl<'a> Day<'a> {
         }
         let hour_of = |file: &FileEntry| {
             let time = file.time?;
-            let hour = time.least.div_euclid(HOUR_US);
-            (hour == time.most.div_euclid(HOUR_US)).then_some(hour)
+            let hour = time.min.div_euclid(HOUR_US);
+            (hour == time.max.div_euclid(HOUR_US)).then_some(hour)
         };
         let mut hours: BTreeMap<i64, Vec<&FileEntry>> = BTreeMap::new();
         for file in self.files {

@@ -3,7 +3,7 @@
 /// Counts of the files and rows that were exchanged or deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Number of rewrites that were committed.
+    /// Number of rewrites and removals of files that were committed.
     pub jobs: u64,
     /// Number of files that were removed from the tables.
     pub files_in: u64,

@@ -44,7 +44,7 @@ pub(crate) struct Request {
 }
 
 impl Requests {
-    pub(crate) fn ask(&self, work: Work) -> oneshot::Receiver<Result<Report, StoreError>> {
+    pub(crate) fn request(&self, work: Work) -> oneshot::Receiver<Result<Report, StoreError>> {
         let (reply, answer) = oneshot::channel();
         let mut queue = self.queue.lock();
         if !queue.closed {

@@ -17,13 +17,13 @@ use crate::store::maintenance::jobs::Jobs;
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::requests::{Requests, Work};
 use crate::store::maintenance::retention::aging;
-use crate::store::maintenance::retention::room::Room;
+use crate::store::maintenance::retention::clock_watch::ClockWatch;
+use crate::store::maintenance::retention::space_control::SpaceControl;
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
-use crate::store::maintenance::retention::watch::Watch;
-use crate::store::maintenance::worker::{Worker, worse};
+use crate::store::maintenance::worker::{Worker, worse_result};
 
 /// Additional wait after a round that failed.
-const FAILURE_WAIT: Duration = Duration::from_secs(30);
+const FAILURE_DELAY: Duration = Duration::from_secs(30);
 
 /// State of the maintenance thread.
 pub(crate) struct Maintainer {
@@ -34,8 +34,8 @@ pub(crate) struct Maintainer {
     jobs: Jobs,
     deletions: Deletions,
     vacuum: Vacuum,
-    room: Room,
-    watch: Watch,
+    room: SpaceControl,
+    watch: ClockWatch,
 }
 
 impl Maintainer {
@@ -49,13 +49,13 @@ impl Maintainer {
         repeats: Arc<Repeats>,
     ) -> Result<Self, StoreError> {
         let config = Arc::new(StoreConfig {
-            faults: config.faults.noting(&metrics.waits.maintenance),
+            faults: config.faults.recording_waits(&metrics.waits.maintenance),
             ..(*config).clone()
         });
         let tables = Exchanger::open(published.clone(), config.checkpoint_interval, config.faults.clone())?;
         Ok(Self {
             next_vacuum: Instant::now() + config.maintenance.vacuum_interval.min(Duration::from_mins(1)),
-            watch: Watch::open(&config.dir, &config.clock),
+            watch: ClockWatch::open(&config.dir, &config.clock),
             worker: Worker {
                 config,
                 metrics,
@@ -70,7 +70,7 @@ impl Maintainer {
             jobs: Jobs::default(),
             deletions: Deletions::default(),
             vacuum: Vacuum::default(),
-            room: Room::default(),
+            room: SpaceControl::default(),
         })
     }
 
@@ -96,7 +96,7 @@ impl Maintainer {
                     }
                     Err(error) => {
                         tracing::error!(error = %error, "maintenance failed, trying again");
-                        next_round += FAILURE_WAIT;
+                        next_round += FAILURE_DELAY;
                     }
                 }
             }
@@ -113,15 +113,15 @@ impl Maintainer {
             Work::Compact => {
                 let mut report = Report::default();
                 self.jobs.forget_unreadable();
-                self.worker.tables.settle()?;
-                let deleted = (self.worker).again(|worker| {
+                self.worker.tables.resolve_uncertain()?;
+                let deleted = (self.worker).retry(|worker| {
                     let (held, deleted) = self.deletions.finish(worker, true, &mut report);
                     self.jobs.hold(held);
                     deleted
                 });
                 let policy = self.worker.config.maintenance.merging().eager();
-                let merged = (self.worker).again(|worker| self.jobs.compact(worker, &policy, 1.0, &mut report));
-                worse(deleted, merged).map(|()| report)
+                let merged = (self.worker).retry(|worker| self.jobs.compact(worker, &policy, 1.0, &mut report));
+                worse_result(deleted, merged).map(|()| report)
             }
             Work::Delete(deletion) => Deletions::take(&mut self.worker, &self.flushes, deletion),
             Work::Vacuum(grace) => {
@@ -132,24 +132,24 @@ impl Maintainer {
         }
     }
 
-    /// Does all work that is due. If `asked` is true, deletions that wait for a file are tried again at once.
-    fn round(&mut self, cpu_share: f64, asked: bool) -> Result<Report, StoreError> {
+    /// Does all work that is due. If `requested` is true, deletions that wait for a file are tried again at once.
+    fn round(&mut self, cpu_share: f64, requested: bool) -> Result<Report, StoreError> {
         let config = self.worker.config.clone();
         let mut report = Report::default();
-        self.worker.tables.settle()?;
-        let may_delete = self.watch.look(&config.clock, &self.worker.metrics);
+        self.worker.tables.resolve_uncertain()?;
+        let may_delete = self.watch.check(&config.clock, &self.worker.metrics);
         let config = &config.maintenance;
         // A failure must not prevent the other tasks. Otherwise one unreadable file would let the tables grow without
         // end.
-        let (held, deleted) = self.deletions.finish(&mut self.worker, asked, &mut report);
+        let (held, deleted) = self.deletions.finish(&mut self.worker, requested, &mut report);
         self.jobs.hold(held);
         let mut retired = Ok(());
         if may_delete {
-            retired = self.retire(cpu_share, &mut report);
+            retired = self.apply_retention(cpu_share, &mut report);
         }
         let relieved = self
             .room
-            .keep(&mut self.worker, &mut self.vacuum, may_delete, &mut report);
+            .enforce_limits(&mut self.worker, &mut self.vacuum, may_delete, &mut report);
         let mut merged = Ok(());
         if config.compaction {
             merged = (self.jobs).compact(&mut self.worker, &config.merging(), cpu_share, &mut report);
@@ -159,11 +159,15 @@ impl Maintainer {
             self.next_vacuum = Instant::now() + config.vacuum_interval;
             vacuumed = (self.vacuum).run(&mut self.worker, config.deletion_delay, &mut report);
         }
-        worse(worse(worse(worse(deleted, retired), relieved), merged), vacuumed).map(|()| report)
+        worse_result(
+            worse_result(worse_result(worse_result(deleted, retired), relieved), merged),
+            vacuumed,
+        )
+        .map(|()| report)
     }
 
     /// Applies retention and downsampling.
-    fn retire(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
+    fn apply_retention(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let (worker, jobs) = (&mut self.worker, &mut self.jobs);
         let config = worker.config.clone();
         let config = &config.maintenance;
@@ -175,6 +179,6 @@ impl Maintainer {
         let files = jobs.rewritable(worker);
         let coarser = aging::downsamples(&files, worker.now_us(), &config.aging, &config.merging());
         let thinned = jobs.run(worker, coarser, cpu_share, report);
-        worse(split, thinned.map(|_| ())).map(|_| ())
+        worse_result(split, thinned.map(|_| ())).map(|_| ())
     }
 }

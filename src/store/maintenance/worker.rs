@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::Place;
+use crate::store::common::fault::FaultPoint;
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::metrics::{JobLabel, Metrics};
 use crate::store::common::schema::Table;
@@ -22,9 +22,9 @@ use crate::store::tables::delta::{NewFile, Operation};
 use crate::store::tables::snapshot::FileEntry;
 
 /// Length of a period of work between two waits.
-const STRETCH: Duration = Duration::from_millis(20);
+const WORK_PERIOD: Duration = Duration::from_millis(20);
 /// Maximum number of times that requested work starts again because another server has replaced its files.
-const GIVE_WAY_ATTEMPTS: usize = 10;
+const MAX_RESTARTS: usize = 10;
 
 pub(super) struct Worker {
     pub(super) config: Arc<StoreConfig>,
@@ -56,13 +56,14 @@ impl Worker {
                 Ok(exchange)
             })
             .map_err(|error| self.tables.explained(job.table, error))
-            .inspect_err(|error| self.note(error));
-        let exchange = self.counted(job.reason, result)?;
+            .inspect_err(|error| self.report_damage(error));
+        let exchange = self.count_failure(job.reason, result)?;
         self.count(&exchange, job.reason, start, report);
         Ok(())
     }
 
-    /// Removes files from their tables. Rows are removed first: series and stacks stay if new rows need them.
+    /// Removes files from their tables. Files of samples and profiles are removed first. Files of series and stacks
+    /// stay if a remaining row may refer to them.
     pub(super) fn remove(
         &mut self,
         files: BTreeMap<Table, Vec<FileEntry>>,
@@ -87,20 +88,20 @@ impl Worker {
             let result = self
                 .begin(reason)
                 .and_then(|()| self.tables.exchange(std::slice::from_ref(&exchange)));
-            self.counted(reason, result)?;
+            self.count_failure(reason, result)?;
             self.count(&exchange, reason, start, report);
         }
         Ok(())
     }
 
     /// Runs work. If another server has replaced its files, repeats the work on the new state of the tables.
-    pub(super) fn again<T>(
+    pub(super) fn retry<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        for _ in 0..GIVE_WAY_ATTEMPTS {
+        for _ in 0..MAX_RESTARTS {
             match work(self) {
-                Err(StoreError::Outdated(_)) => self.tables.settle()?,
+                Err(StoreError::Outdated(_)) => self.tables.resolve_uncertain()?,
                 result => return result,
             }
         }
@@ -108,7 +109,7 @@ impl Worker {
     }
 
     /// Counts and logs a damaged file, once.
-    pub(super) fn note(&mut self, error: &StoreError) {
+    pub(super) fn report_damage(&mut self, error: &StoreError) {
         let StoreError::Damaged { path, .. } = error else {
             return;
         };
@@ -124,12 +125,16 @@ impl Worker {
     /// Marks the start of a job. Tests make the job fail here.
     pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
         let config = &self.config;
-        let result = config.faults.run(Place::Job(reason), || Ok(()));
+        let result = config.faults.run(FaultPoint::Job(reason), || Ok(()));
         result.map_err(StoreError::io("work on", &config.dir))
     }
 
     /// Returns the result of a job, and counts the failure if the result is an error.
-    pub(super) fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn count_failure<T>(
+        &self,
+        reason: &'static str,
+        result: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         if let Err(error) = &result
             && !matches!(error, StoreError::Closed | StoreError::Outdated(_))
         {
@@ -179,7 +184,7 @@ impl Worker {
             if self.lifecycle.is_stopped() {
                 return Err(StoreError::Closed);
             }
-            budget.keep();
+            budget.throttle();
             Ok(())
         };
         let mut environment = Environment {
@@ -200,7 +205,7 @@ impl Worker {
 
 /// Returns the worse of two results. [`StoreError::Outdated`], which means that another server has replaced the files,
 /// is worse than success. Every other error is worse than `Outdated`.
-pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
+pub(super) fn worse_result<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,
         (Ok(_) | Err(StoreError::Outdated(_)), Err(error)) => Err(error),
@@ -222,11 +227,11 @@ impl Budget {
         }
     }
 
-    /// If the work has lasted for [`STRETCH`], waits until the work is within its share of the time, at most one
+    /// If the work has lasted for [`WORK_PERIOD`], waits until the work is within its share of the time, at most one
     /// second.
-    fn keep(&mut self) {
+    fn throttle(&mut self) {
         let worked = self.since.elapsed();
-        if self.share < 1.0 && worked >= STRETCH {
+        if self.share < 1.0 && worked >= WORK_PERIOD {
             std::thread::sleep(worked.mul_f64(1.0 / self.share - 1.0).min(Duration::from_secs(1)));
             self.since = Instant::now();
         }
@@ -255,7 +260,7 @@ mod tests {
             ("failed", "ok", "failed"),
             ("closed", "failed", "closed"),
         ] {
-            let found = worse(result(one), result(other));
+            let found = worse_result(result(one), result(other));
             assert_eq!(
                 format!("{found:?}"),
                 format!("{:?}", result(expected)),

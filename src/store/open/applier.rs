@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use crate::store::common::fault::Place;
+use crate::store::common::fault::FaultPoint;
 use crate::store::common::metrics::Metrics;
 use crate::store::config::StoreConfig;
 use crate::store::flush::flushes::Flushes;
 use crate::store::flush::published::Published;
 use crate::store::head::repeats::Claim;
-use crate::store::intake::append::Pending;
+use crate::store::intake::append::PendingGroup;
 use crate::store::log::wal::{LogEvent, LogEvents};
 use alluvium_profile::{SinkError, SinkErrorKind};
 
@@ -28,7 +28,7 @@ pub(crate) struct Applier {
 
 impl Applier {
     /// Body of the thread. Ends when the log ends.
-    pub(crate) fn run(&self, events: &LogEvents<Pending>) {
+    pub(crate) fn run(&self, events: &LogEvents<PendingGroup>) {
         while let Ok(event) = events.recv() {
             match event {
                 LogEvent::Durable(items) => self.apply(items),
@@ -46,7 +46,7 @@ impl Applier {
         }
     }
 
-    fn apply(&self, items: Vec<Pending>) {
+    fn apply(&self, items: Vec<PendingGroup>) {
         // Only this thread replaces the head, so the head cannot change during the loop.
         let head = self.published.active();
         for item in items {
@@ -57,7 +57,7 @@ impl Applier {
                 self.metrics.profile_bytes.inc_by(profile.size as u64);
             }
             item.claims.into_iter().for_each(Claim::keep);
-            self.config.faults.done(Place::Acknowledge);
+            self.config.faults.done(FaultPoint::Acknowledge);
             let _ = item.reply.send(Ok(()));
         }
         self.metrics.head_bytes.set(self.published.head_bytes() as i64);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::Place;
+use crate::store::common::fault::FaultPoint;
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::metrics::Metrics;
 use crate::store::config::StoreConfig;
@@ -15,7 +15,7 @@ use crate::store::flush::isolate;
 use crate::store::flush::published::Published;
 use crate::store::flush::sync::Sync;
 use crate::store::flush::write::{Generation, Progress, Tables};
-use crate::store::intake::append::Pending;
+use crate::store::intake::append::PendingGroup;
 use crate::store::log::wal::Log;
 
 /// Waits between attempts of a flush that fails. The last wait repeats.
@@ -34,7 +34,7 @@ pub(crate) struct Flusher {
     /// Holds the head to flush, and publishes the files that contain its rows after the flush.
     pub(crate) published: Arc<Published>,
     /// The log, which is rotated before a flush.
-    pub(crate) log: Arc<Log<Pending>>,
+    pub(crate) log: Arc<Log<PendingGroup>>,
     /// The folder that has the log's segments.
     pub(crate) log_folder: PathBuf,
     pub(crate) flushes: Arc<Flushes>,
@@ -94,7 +94,7 @@ impl Flusher {
             let (waiting, callers) = callers.into_iter().partition::<Vec<Caller>, _>(wants_sync);
             self.flushes.done(callers, result);
             if !waiting.is_empty() {
-                Flushes::answer(waiting, sync.run(&self.published, &mut self.tables));
+                Flushes::respond(waiting, sync.run(&self.published, &mut self.tables));
             }
         }
     }
@@ -124,7 +124,7 @@ impl Flusher {
             return Ok(());
         };
         match self.flush_generation(&generation, progress) {
-            Err(error) if error.may_be_the_data() => {
+            Err(error) if error.may_be_data_error() => {
                 // The tables already contain the older segments, which may still exist because their deletion failed.
                 let first = self.tables.committed()?.into_iter().min().unwrap_or(0) + 1;
                 let Some(rest) = self.without_bad_records(&generation, first)? else {
@@ -157,15 +157,15 @@ impl Flusher {
         let start = Instant::now();
         let faults = &self.config.faults;
         faults
-            .check(Place::FlushStart)
+            .check(FaultPoint::FlushStart)
             .map_err(StoreError::io("flush to", &self.published.root.name("")))?;
         let publication = self.published.begin();
         self.tables.commit(generation, progress)?;
         let lists = self.tables.lists(progress)?;
         publication.flushed(progress, lists);
         // This call must come after the publication, so that a head that leaves out these stacks is only visible
-        // together with their files. The call must come before the publication guard is dropped: code that removes
-        // these files later then also makes the store forget the stacks.
+        // together with their files. The call must come before the publication guard is dropped. Code that removes
+        // these files takes the guard first, and makes the store forget the stacks.
         generation.head.remember_stacks();
         drop(publication);
         self.metrics.head_bytes.set(self.published.head_bytes() as i64);

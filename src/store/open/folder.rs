@@ -8,7 +8,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::LAYOUT_VERSION;
 use alluvium_base::file::{create_folders, replace_by, sync_parent, warn_of_open_folder};
 
@@ -27,7 +27,7 @@ impl Folder {
     /// Creates or opens the folder and locks it.
     pub(crate) fn open(dir: &Path, faults: &Faults) -> Result<Self, StoreError> {
         faults
-            .run(Place::FolderWrite, || create_folders(dir))
+            .run(FaultPoint::FolderWrite, || create_folders(dir))
             .map_err(StoreError::io("create the data folder", dir))?;
         let lock_path = dir.join("LOCK");
         let lock = File::options()
@@ -54,15 +54,15 @@ impl Folder {
         let (log, tables) = (dir.join("wal"), dir.join("tables"));
         for path in [&log, &tables] {
             faults
-                .run(Place::FolderWrite, || fs::create_dir_all(path))
+                .run(FaultPoint::FolderWrite, || fs::create_dir_all(path))
                 .map_err(StoreError::io("create", path))?;
         }
         for path in [dir, &log] {
             faults
-                .run(Place::FolderWrite, || sync_parent(path))
+                .run(FaultPoint::FolderWrite, || sync_parent(path))
                 .map_err(StoreError::io("sync the folder of", path))?;
         }
-        warn_of_open_folder(dir).map_err(StoreError::io("look at", dir))?;
+        warn_of_open_folder(dir).map_err(StoreError::io("read the permissions of", dir))?;
         Ok(Self {
             log,
             tables,
@@ -76,7 +76,7 @@ impl Folder {
         std::mem::forget(self.lock.try_clone());
     }
 
-    /// Unlocks the folder for other processes. Nothing may be written to it afterwards.
+    /// Unlocks the folder for other processes. The caller must not write to the folder afterwards.
     pub(crate) fn release(&self) {
         if let Err(error) = self.lock.unlock() {
             tracing::debug!(error = %error, "cannot unlock the data folder, the end of the process will unlock it");
@@ -125,6 +125,8 @@ pub(crate) fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
 
 /// Writes a small file atomically.
 fn write_whole(path: &Path, text: &str, faults: &Faults) -> Result<(), StoreError> {
-    replace_by(path, text.as_bytes(), &mut |step| faults.run(Place::FolderWrite, step))
-        .map_err(StoreError::io("write", path))
+    replace_by(path, text.as_bytes(), &mut |step| {
+        faults.run(FaultPoint::FolderWrite, step)
+    })
+    .map_err(StoreError::io("write", path))
 }

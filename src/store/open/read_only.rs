@@ -19,7 +19,7 @@ use crate::store::head::{Head, HeadView};
 use crate::store::log::{reader, wal};
 use crate::store::open::folder;
 use crate::store::tables::delta::DeltaTable;
-use crate::store::tables::root::At;
+use crate::store::tables::root::DataLocation;
 use crate::store::tables::snapshot::{HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 
 /// A snapshot of a data folder.
@@ -29,12 +29,12 @@ pub struct ReadOnlyStore {
 
 impl ReadOnlyStore {
     /// Reads the folder, which must exist. A missing log or table is treated as empty.
-    pub fn open(at: At<'_>) -> Result<Self, StoreError> {
-        let dir = at.dir;
+    pub fn open(location: DataLocation<'_>) -> Result<Self, StoreError> {
+        let dir = location.dir;
         std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
         folder::check_version(dir)?;
         let writer = folder::writer_of(dir)?.unwrap_or_default();
-        let (log, root) = (dir.join("wal"), at.root()?);
+        let (log, root) = (dir.join("wal"), location.root()?);
         let mut segments = Vec::new();
         if log.exists() {
             for number in wal::segments(&log)? {
@@ -58,7 +58,7 @@ impl ReadOnlyStore {
                 processes.extend(opened.process(&writer)?.map(|process| (table, process)));
                 let mut listed = opened.files()?;
                 if let (Table::Samples, Some(profiles)) = (table, &profiles) {
-                    sync::leave_out_partial(&mut listed, profiles, |_, name| {
+                    sync::remove_partial_flushes(&mut listed, profiles, |_, name| {
                         name.writer == writer && name.segment <= last_read
                     })?;
                 }
@@ -69,7 +69,8 @@ impl ReadOnlyStore {
             }
             committed.push((table, version));
         }
-        // The memory is read after the tables, because a process is remembered before its first commit.
+        // The file `COMMITS` is read after the tables, because it contains a process before the first commit of the
+        // process.
         let remembered = Remembered::read(dir, &writer)?;
         for (table, process) in processes {
             if !remembered.processes.contains(&process) {
@@ -133,7 +134,7 @@ impl SnapshotSource for ReadOnlyStore {
     }
 }
 
-/// A head with rows that only some of the tables lack.
+/// A head that returns rows only for `tables`. The other tables already contain their rows in files.
 struct Partial {
     tables: Vec<Table>,
     view: HeadView,

@@ -23,15 +23,15 @@ use crate::store::flush::write::{Generation, Progress, Tables};
 use crate::store::head::batch::{Batch, ReplayError};
 use crate::store::head::repeats::Repeats;
 use crate::store::head::{Head, KnownStacks};
-use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPlace};
 use crate::store::log::reader;
-use crate::store::log::reader::{Ending, read};
+use crate::store::log::reader::{UnreadableBytes, read};
 use crate::store::log::{damaged, wal};
 use crate::store::tables::snapshot::FileEntry;
 use alluvium_base::file::temporary_name;
 
 /// The result of the recovery, with which a store starts.
-pub(crate) struct Recovered {
+pub(crate) struct Recovery {
     /// Profiles that are in no table yet.
     pub(crate) head: Head,
     /// A generation that some tables contain, and that could not be committed to the other tables because the disk is
@@ -51,7 +51,7 @@ pub(crate) fn recover(
     tables: &mut Tables,
     known: &Arc<KnownStacks>,
     (metrics, repeats): (&Metrics, &Repeats),
-) -> Result<Recovered, StoreError> {
+) -> Result<Recovery, StoreError> {
     tables.check_lineage(folder)?;
     let committed = tables.committed()?;
     let low = committed.iter().copied().min().unwrap_or(0);
@@ -96,9 +96,9 @@ pub(crate) fn recover(
         .map(|last| wal::segment_path(folder, last))
         .filter(|path| path.exists())
     {
-        reader::renew(&path, &tables.faults)?;
+        reader::rewrite_segment(&path, &tables.faults)?;
     }
-    Ok(Recovered {
+    Ok(Recovery {
         head,
         frozen,
         next_segment: segments.last().copied().unwrap_or(0).max(high) + 1,
@@ -123,7 +123,7 @@ fn finish(
     };
     let error = match tables.commit(&generation, &mut Progress::new()) {
         Ok(()) => return Ok(None),
-        Err(error) if error.may_be_the_data() => error,
+        Err(error) if error.may_be_data_error() => error,
         Err(error) if error.is_full() || has_no_room(folder) => {
             tracing::error!(error = %error, "cannot finish a flush, trying again");
             return Ok(Some(generation));
@@ -143,15 +143,15 @@ fn finish(
     Ok(None)
 }
 
-/// Fails if samples of the generation that ends with `last` have been merged with other samples. Queries would then
-/// find the samples of the generation twice, in the merged files and in memory.
+/// Fails if samples of the generation that ends with segment `last` have been merged with other samples. Queries would
+/// then find the samples of the generation twice, in the merged files and in memory.
 fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
     for table in tables.tables.iter().filter(|table| table.table() == Table::Samples) {
         let is_committed = table.committed(&tables.writer)? == Some(last as i64);
         let of_it = |file: &FileEntry| files::FileName::segment_of(&file.path, &tables.writer) == Some(last);
         if is_committed && !table.files()?.iter().any(of_it) {
             let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-            return Err(StoreError::io("finish a flush to", &table.place())(full));
+            return Err(StoreError::io("finish a flush to", &table.location())(full));
         }
     }
     Ok(())
@@ -176,7 +176,7 @@ fn head_of(
     known: &Arc<KnownStacks>,
     (metrics, repeats): (&Metrics, &Repeats),
 ) -> Result<Head, StoreError> {
-    let mut bad: BTreeMap<RecordPlace, BadRecord> = BTreeMap::new();
+    let mut bad: BTreeMap<RecordPlace, DamagedRecord> = BTreeMap::new();
     loop {
         let skipped = bad.keys().copied().collect();
         let head = Head::new(known.clone());
@@ -204,7 +204,7 @@ fn head_of(
                 .map(|record| (record.place, record)),
         );
         for record in bad.values() {
-            damaged::put_aside(folder, record)?;
+            damaged::save_damaged(folder, record)?;
             metrics.records_put_aside.inc();
             metrics.damaged_bytes.inc_by(record.payload.len() as u64);
         }
@@ -216,22 +216,26 @@ fn head_of(
     }
 }
 
-struct Replayed {
+struct ReplayResult {
     segment: u64,
-    ending: Ending,
+    ending: UnreadableBytes,
     applied: u64,
     /// Records that could not be read. Their checksums match, so the cause is a bug, a record of a newer program, or a
     /// profile that expands to more than the limit.
-    unreadable: Vec<BadRecord>,
+    unreadable: Vec<DamagedRecord>,
     records: u64,
 }
 
-impl Replayed {
+impl ReplayResult {
     /// Logs the result, keeps a damaged segment, cuts off an unfinished write and removes an empty segment.
     fn close(self, folder: &Path, is_last: bool, metrics: &Metrics) -> Result<(), StoreError> {
         let path = wal::segment_path(folder, self.segment);
         let segment = self.segment;
-        let ending = if is_last { self.ending } else { self.ending.of_ended() };
+        let ending = if is_last {
+            self.ending
+        } else {
+            self.ending.of_closed_segment()
+        };
         if ending.damaged_bytes > 0 {
             tracing::error!(
                 segment,
@@ -267,7 +271,7 @@ fn replay(
     number: u64,
     head: &Head,
     (skipped, repeats): (&BTreeSet<RecordPlace>, &Repeats),
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayResult, ReplayError> {
     let mut batch = Batch::new(number, head, skipped).known_to(repeats);
     let mut failed = Ok(());
     let ending = read(&wal::segment_path(folder, number), |payload| {
@@ -277,7 +281,7 @@ fn replay(
     })?;
     failed?;
     batch.apply()?;
-    Ok(Replayed {
+    Ok(ReplayResult {
         segment: number,
         ending,
         applied: batch.applied,

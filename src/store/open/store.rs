@@ -14,10 +14,10 @@ use object_store::ObjectStore;
 use parking_lot::Mutex;
 
 use crate::store::common::error::StoreError;
+use crate::store::common::expected_clock::ExpectedClock;
 use crate::store::common::lifecycle::{self, Lifecycle};
 use crate::store::common::metrics::Metrics;
 use crate::store::common::schema::Table;
-use crate::store::common::steady::Steady;
 use crate::store::config::StoreConfig;
 use crate::store::flush::commits::Commits;
 use crate::store::flush::files::FileName;
@@ -27,7 +27,7 @@ use crate::store::flush::sync;
 use crate::store::flush::write::Tables;
 use crate::store::head::KnownStacks;
 use crate::store::head::repeats::Repeats;
-use crate::store::intake::append::{self, Arrived, Intake, Pending};
+use crate::store::intake::append::{self, Intake, PendingGroup, ReceivedProfile};
 use crate::store::intake::budget::Budget;
 use crate::store::log::wal::Log;
 use crate::store::maintenance::{self, Maintainer, Report, Requests, Work};
@@ -40,7 +40,7 @@ use crate::store::quota::Quotas;
 use crate::store::rules::limits::Limits;
 use crate::store::tables::bucket::Bucket;
 use crate::store::tables::bucket::metrics::BucketMetrics;
-use crate::store::tables::root::{At, Root};
+use crate::store::tables::root::{DataLocation, Root};
 use crate::store::tables::shelf::Shelf;
 use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
 use alluvium_base::BoxFuture;
@@ -50,7 +50,7 @@ use alluvium_profile::{DecodedProfile, ProfileSink, RawProfile, RefusedProfile, 
 use alluvium_telemetry::metrics::Scope;
 
 /// Maximum number of groups of durable profiles that wait for the head. Their memory is charged to the budget.
-const WAITING_EVENTS: usize = 256;
+const MAX_PENDING_EVENTS: usize = 256;
 /// Interval at which a close checks whether the threads have ended.
 const END_POLL: Duration = Duration::from_millis(5);
 
@@ -58,7 +58,7 @@ const END_POLL: Duration = Duration::from_millis(5);
 pub struct Store {
     pub(in crate::store) intake: Arc<Intake>,
     pub(in crate::store) published: Arc<Published>,
-    log: Arc<Log<Pending>>,
+    log: Arc<Log<PendingGroup>>,
     flushes: Arc<Flushes>,
     maintenance: Arc<Requests>,
     pub(in crate::store) lifecycle: Arc<Lifecycle>,
@@ -69,8 +69,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the data folder: locks it, finishes what a crash interrupted, and replays the log. Blocks until the replay
-    /// has ended.
+    /// Opens the data folder: locks it, finishes a flush that a crash interrupted, and replays the log. Blocks until
+    /// the replay has ended.
     pub fn open(config: StoreConfig, scope: &Scope) -> Result<Arc<Self>, StoreError> {
         let metrics = Metrics::new(scope);
         let bucket_metrics = config.bucket.as_ref().map(|_| BucketMetrics::new(scope));
@@ -86,13 +86,13 @@ impl Store {
     }
 
     /// Opens a data folder read-only, without locking or changing it.
-    pub fn open_read_only<'a>(at: impl Into<At<'a>>) -> Result<ReadOnlyStore, StoreError> {
-        let at = at.into();
+    pub fn open_read_only<'a>(location: impl Into<DataLocation<'a>>) -> Result<ReadOnlyStore, StoreError> {
+        let location = location.into();
         std::thread::scope(|threads| {
             threads
-                .spawn(|| ReadOnlyStore::open(at))
+                .spawn(|| ReadOnlyStore::open(location))
                 .join()
-                .unwrap_or(Err(StoreError::Closed))
+                .unwrap_or_else(|panic| Err(StoreError::Panicked(lifecycle::message(panic.as_ref()))))
         })
     }
 
@@ -114,7 +114,7 @@ impl Store {
             &root,
             (folder.writer.clone(), commits),
             config.checkpoint_interval,
-            config.faults.noting(&metrics.waits.flush),
+            config.faults.recording_waits(&metrics.waits.flush),
         )?;
         let known = Arc::<KnownStacks>::default();
         let repeats = Repeats::new(config.clock.clone());
@@ -128,7 +128,7 @@ impl Store {
             // Until all tables contain the generation, queries find it only in memory.
             files.retain(|file| FileName::segment_of(&file.path, &folder.writer) != Some(frozen.last_segment));
         }
-        let (tx, rx) = sync_channel(WAITING_EVENTS);
+        let (tx, rx) = sync_channel(MAX_PENDING_EVENTS);
         let log = Log::open(
             &folder.log,
             recovered.next_segment,
@@ -185,7 +185,7 @@ impl Store {
                 move || published.tenants()
             }),
             repeats,
-            steady: Steady::new(&config.clock),
+            steady: ExpectedClock::new(&config.clock),
             budget: Budget::new(config.intake_bytes),
             config,
             metrics,
@@ -234,10 +234,10 @@ impl Store {
     /// accepted or refused independently. Dropping the future neither undoes nor loses queued profiles. Needs a tokio
     /// runtime.
     pub fn append(&self, tenant: &TenantId, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
-        self.append_all(tenant, profiles.into_iter().map(Arrived::Packed).collect())
+        self.append_all(tenant, profiles.into_iter().map(ReceivedProfile::Packed).collect())
     }
 
-    fn append_all(&self, tenant: &TenantId, profiles: Vec<Arrived>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+    fn append_all(&self, tenant: &TenantId, profiles: Vec<ReceivedProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
         Box::pin(append::append(self.intake.clone(), tenant.clone(), profiles))
     }
 
@@ -247,8 +247,8 @@ impl Store {
         if lifecycle.failure().is_some() {
             return Box::pin(async move { Err(lifecycle.ended()) });
         }
-        let answer = self.flushes.ask();
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
+        let receiver = self.flushes.request();
+        Box::pin(async move { receiver.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
     /// Returns the memory in use and its limit, in bytes, for each part of the store that has a limit.
@@ -265,9 +265,9 @@ impl Store {
 
     /// Runs maintenance at once and returns a report of the work.
     pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
-        let answer = self.maintenance.ask(work);
+        let receiver = self.maintenance.request(work);
         let lifecycle = self.lifecycle.clone();
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
+        Box::pin(async move { receiver.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
     /// Refuses further profiles, flushes, ends the threads and unlocks the folder. If the flush takes longer than
@@ -322,7 +322,8 @@ impl Store {
         let intake = &self.intake;
         let refuses = intake.unavailable().map(|(_, message)| message);
         let flush_is_stuck = || {
-            // A bucket is not a disk: its requests have timeouts, and their failures are counted.
+            // For tables in a bucket, the result is `None`: requests to a bucket have timeouts, and their failures are
+            // counted.
             self.published.root.folder()?;
             intake.metrics.waits.flush_is_stuck(4 * intake.config.stuck_after)
         };
@@ -389,7 +390,9 @@ impl ProfileSink for TenantSink {
     }
 
     fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
-        self.store
-            .append_all(&self.tenant, profiles.into_iter().map(Arrived::Decoded).collect())
+        self.store.append_all(
+            &self.tenant,
+            profiles.into_iter().map(ReceivedProfile::Decoded).collect(),
+        )
     }
 }

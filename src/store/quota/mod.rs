@@ -17,7 +17,7 @@ use crate::store::common::clock::Clock;
 use crate::store::ingest::Prepared;
 use crate::store::quota::rate::Rate;
 use crate::store::quota::series::{ActiveSeries, IDLE};
-use crate::store::quota::tenants::Places;
+use crate::store::quota::tenants::TenantPlaces;
 use crate::store::rules::limits::{Limits, Rejection};
 use alluvium_profile::{SinkErrorKind, TenantId};
 
@@ -38,16 +38,16 @@ pub(in crate::store) struct Quotas {
 #[derive(Default)]
 struct Tenants {
     usage: HashMap<TenantId, Usage>,
-    places: Places,
+    places: TenantPlaces,
     /// Number of tenants at which idle tenants are removed.
-    crowded: usize,
+    sweep_at: usize,
 }
 
 /// The usage of one tenant.
 struct Usage {
     rate: Rate,
     series: ActiveSeries,
-    last: Duration,
+    last_seen: Duration,
 }
 
 impl Quotas {
@@ -66,7 +66,8 @@ impl Quotas {
         }
     }
 
-    /// Refuses a tenant that may not send at all. The check is cheap and assigns no place of [`Places`] to the tenant.
+    /// Refuses a tenant that may not send at all. The check is cheap and assigns no place of [`TenantPlaces`] to the
+    /// tenant.
     pub(in crate::store) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
         if !self.rules.counts() {
@@ -87,7 +88,7 @@ impl Quotas {
         let now = self.clock.running();
         match self.tenants.lock().usage.get_mut(tenant) {
             Some(usage) => {
-                usage.last = now;
+                usage.last_seen = now;
                 usage.check_rate(limits, now)
             }
             None => Ok(()),
@@ -111,7 +112,7 @@ impl Quotas {
             tenants.places.has_room(tenant, &self.rules, now)?;
         }
         if has_limits {
-            tenants.use_up(tenant, limits, profile, now)?;
+            tenants.consume(tenant, limits, profile, now)?;
         }
         if self.rules.counts() {
             tenants.places.take(tenant, &self.rules, now);
@@ -122,7 +123,7 @@ impl Quotas {
 
 impl Tenants {
     /// Counts a profile against the limits of its tenant.
-    fn use_up(
+    fn consume(
         &mut self,
         tenant: &TenantId,
         limits: &Limits,
@@ -141,16 +142,16 @@ impl Tenants {
     }
 
     fn of(&mut self, tenant: &TenantId, limits: &Limits, now: Duration) -> &mut Usage {
-        if self.usage.len() >= self.crowded.max(FEW_TENANTS) && !self.usage.contains_key(tenant) {
-            self.usage.retain(|_, usage| now.saturating_sub(usage.last) < IDLE);
-            self.crowded = 2 * self.usage.len();
+        if self.usage.len() >= self.sweep_at.max(FEW_TENANTS) && !self.usage.contains_key(tenant) {
+            self.usage.retain(|_, usage| now.saturating_sub(usage.last_seen) < IDLE);
+            self.sweep_at = 2 * self.usage.len();
         }
         let usage = self.usage.entry(tenant.clone()).or_insert_with(|| Usage {
             rate: Rate::new(limits.ingestion_burst_bytes, now),
             series: ActiveSeries::default(),
-            last: now,
+            last_seen: now,
         });
-        usage.last = now;
+        usage.last_seen = now;
         usage
     }
 }
@@ -169,7 +170,7 @@ impl Usage {
 
 fn too_many_series(active: usize, limit: usize) -> Rejection {
     let message = format!(
-        "the profile would add a series to {active} active ones, but at most {limit} are allowed \
+        "the tenant has {active} active series, and the profile adds more, but at most {limit} are allowed \
          (max_global_series_per_tenant): send fewer labels, or labels with fewer values"
     );
     Rejection::new("series_limit", SinkErrorKind::LimitExceeded, message)

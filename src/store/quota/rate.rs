@@ -1,37 +1,37 @@
 //! A token bucket of bytes.
 //!
-//! A profile is accepted while the bucket is not empty, and may leave a debt. So the tenant keeps the rate on average,
-//! and a profile of any size can be accepted.
+//! A profile is accepted while the bucket is not empty, and may leave a debt. On average, a tenant therefore stays
+//! within the rate, and a profile of any size can be accepted.
 
 use std::time::Duration;
 
 /// Bytes that are left in the bucket, and the time of the last refill.
 #[derive(Debug)]
 pub(super) struct Rate {
-    left: f64,
-    at: Duration,
+    available: f64,
+    updated_at: Duration,
 }
 
 impl Rate {
     /// Creates a rate that was not used before `now`, with `burst` bytes left.
     pub(super) fn new(burst: u64, now: Duration) -> Self {
         Self {
-            left: burst.max(1) as f64,
-            at: now,
+            available: burst.max(1) as f64,
+            updated_at: now,
         }
     }
 
     /// Returns true if bytes are left at `now`, at `rate` bytes per second and at most `burst` bytes.
     pub(super) fn has_room(&mut self, rate: u64, burst: u64, now: Duration) -> bool {
-        let gained = now.saturating_sub(self.at).as_secs_f64() * rate as f64;
-        self.left = (self.left + gained).min(burst.max(1) as f64);
-        self.at = now;
-        self.left > 0.0
+        let gained = now.saturating_sub(self.updated_at).as_secs_f64() * rate as f64;
+        self.available = (self.available + gained).min(burst.max(1) as f64);
+        self.updated_at = now;
+        self.available > 0.0
     }
 
     /// Takes `bytes` out of the bucket, even if fewer are left.
     pub(super) fn take(&mut self, bytes: u64) {
-        self.left -= bytes as f64;
+        self.available -= bytes as f64;
     }
 }
 

@@ -9,7 +9,7 @@ use alluvium_profile::SeriesId;
 pub(super) const IDLE: Duration = Duration::from_mins(15);
 
 /// Shortest time between two searches of a full set for idle series.
-const SEARCH_EVERY: Duration = Duration::from_secs(10);
+const MIN_SEARCH_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Active series with the time of their last profile. No series is added beyond the limit.
 #[derive(Debug, Default)]
@@ -42,9 +42,12 @@ impl ActiveSeries {
         Ok(())
     }
 
-    /// Removes idle series, unless the last search was less than [`SEARCH_EVERY`] ago.
+    /// Removes idle series, unless the last search was less than [`MIN_SEARCH_INTERVAL`] ago.
     fn search(&mut self, now: Duration) {
-        if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
+        if self
+            .searched
+            .is_some_and(|at| now.saturating_sub(at) < MIN_SEARCH_INTERVAL)
+        {
             return;
         }
         self.searched = Some(now);
@@ -79,6 +82,6 @@ mod tests {
         assert_eq!(series.admit(ids(0..4), IDLE / 2, 10), Ok(()));
         assert_eq!(series.admit(ids(20..26), IDLE / 2, 10), Err(10));
         assert_eq!(series.admit(ids(20..26), IDLE, 10), Ok(()), "0 to 3 and six new ones");
-        assert_eq!(series.admit(ids(30..31), IDLE + SEARCH_EVERY, 10), Err(10));
+        assert_eq!(series.admit(ids(30..31), IDLE + MIN_SEARCH_INTERVAL, 10), Err(10));
     }
 }

@@ -2,7 +2,7 @@
 //! per minute.
 //!
 //! The number of places limits the number of tenants. A tenant takes a place with its first accepted profile, and keeps
-//! the place until none of its data is stored.
+//! the place until the store contains none of its data.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::store::rules::limits::Rejection;
 use alluvium_profile::{SinkErrorKind, TenantId};
 
 /// Shortest time between two comparisons of a full set with the stored tenants.
-const SEARCH_EVERY: Duration = Duration::from_secs(10);
+const MIN_SEARCH_INTERVAL: Duration = Duration::from_secs(10);
 /// Longest time between the acceptance of a profile and its arrival in the head. A tenant without stored data keeps its
 /// place for this time.
-const ON_THE_WAY: Duration = Duration::from_mins(1);
+const MAX_INTAKE_TIME: Duration = Duration::from_mins(1);
 
 /// The time over which new tenants are counted.
 const MINUTE: Duration = Duration::from_mins(1);
@@ -43,8 +43,8 @@ impl Default for TenantRules {
 
 /// The tenants that have a place, with the time of their last accepted profile.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    last: HashMap<TenantId, Duration>,
+pub(super) struct TenantPlaces {
+    last_accepted: HashMap<TenantId, Duration>,
     searched: Option<Duration>,
     /// Times at which the last new tenants took their places, newest first. There are at most `new_per_minute` of them.
     new: VecDeque<Duration>,
@@ -69,7 +69,7 @@ impl TenantRules {
     }
 }
 
-impl Places {
+impl TenantPlaces {
     /// Refuses a tenant that has no place and cannot take a place. `stored` returns the tenants that have stored data.
     pub(super) fn check(
         &mut self,
@@ -87,15 +87,15 @@ impl Places {
     /// Refuses a tenant without a place if no place is free, or if too many new tenants took a place in the last
     /// minute.
     pub(super) fn has_room(&self, tenant: &TenantId, rules: &TenantRules, now: Duration) -> Result<(), Rejection> {
-        if self.last.contains_key(tenant) {
+        if self.last_accepted.contains_key(tenant) {
             return Ok(());
         }
         let refuse = |reason, message| Err(Rejection::new(reason, SinkErrorKind::LimitExceeded, message));
-        if rules.max > 0 && self.last.len() >= rules.max {
+        if rules.max > 0 && self.last_accepted.len() >= rules.max {
             let message = format!(
                 "the tenant `{tenant}` is new, {} tenants exist, and at most {} are allowed: raise tenants.max in the \
                  configuration of the server",
-                self.last.len(),
+                self.last_accepted.len(),
                 rules.max
             );
             return refuse("tenant_limit", message);
@@ -113,11 +113,11 @@ impl Places {
 
     /// Assigns a place to a tenant with an accepted profile.
     pub(super) fn take(&mut self, tenant: &TenantId, rules: &TenantRules, now: Duration) {
-        if let Some(last) = self.last.get_mut(tenant) {
+        if let Some(last) = self.last_accepted.get_mut(tenant) {
             *last = now;
             return;
         }
-        self.last.insert(tenant.clone(), now);
+        self.last_accepted.insert(tenant.clone(), now);
         if rules.new_per_minute > 0 {
             self.new.truncate(rules.new_per_minute - 1);
             self.new.push_front(now);
@@ -125,16 +125,20 @@ impl Places {
     }
 
     /// Adds the stored tenants and removes tenants without stored data, unless the last search was less than
-    /// [`SEARCH_EVERY`] ago.
+    /// [`MIN_SEARCH_INTERVAL`] ago.
     fn search(&mut self, now: Duration, stored: impl FnOnce() -> HashSet<TenantId>) {
-        if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
+        if self
+            .searched
+            .is_some_and(|at| now.saturating_sub(at) < MIN_SEARCH_INTERVAL)
+        {
             return;
         }
         self.searched = Some(now);
         let mut stored = stored();
-        self.last
-            .retain(|tenant, last| stored.remove(tenant) || now.saturating_sub(*last) < ON_THE_WAY);
-        self.last.extend(stored.into_iter().map(|tenant| (tenant, now)));
+        self.last_accepted
+            .retain(|tenant, last| stored.remove(tenant) || now.saturating_sub(*last) < MAX_INTAKE_TIME);
+        self.last_accepted
+            .extend(stored.into_iter().map(|tenant| (tenant, now)));
     }
 }
 
@@ -157,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_new_tenant_needs_a_free_place_and_those_that_are_stored_have_theirs() {
-        let mut places = Places::default();
+        let mut places = TenantPlaces::default();
         let at = Duration::from_secs;
         let rules = rules(2, 0);
         let mut check =
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_place_is_taken_by_what_was_accepted_and_not_by_asking() {
-        let mut places = Places::default();
+        let mut places = TenantPlaces::default();
         let at = Duration::from_secs;
         let (nothing, rules) = (HashSet::new, rules(1, 0));
         for id in ["a", "b", "c"] {
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn so_many_new_tenants_pass_in_a_minute_and_those_that_are_stored_always() {
-        let mut places = Places::default();
+        let mut places = TenantPlaces::default();
         let at = Duration::from_secs;
         let rules = rules(0, 2);
         let mut push = |id: &str, now: u64| {

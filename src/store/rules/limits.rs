@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::common::steady::Difference;
+use crate::store::common::expected_clock::ClockDifference;
 use crate::store::rules::relabel_rules::RelabelRules;
 use alluvium_profile::{Labels, SinkError, SinkErrorKind};
 
@@ -159,7 +159,7 @@ impl Limits {
 
     /// Returns the limits for the time while the wall clock differs from the expected time. These limits refuse a
     /// profile only if it is too old or too new by both clocks.
-    pub(crate) fn giving_way(self: &Arc<Self>, difference: Difference) -> Arc<Self> {
+    pub(crate) fn adjusted_to(self: &Arc<Self>, difference: ClockDifference) -> Arc<Self> {
         if difference.is_none() {
             return self.clone();
         }
@@ -177,7 +177,7 @@ impl Limits {
         })
     }
 
-    /// Checks that a profile with the time `time_ms` may be stored at `now_ms`.
+    /// Checks that a profile that starts at `time_ms` may be stored at `now_ms`, both in milliseconds since 1970.
     pub fn check_time(&self, labels: &Labels, time_ms: i64, now_ms: i64) -> Result<(), Rejection> {
         let newest = now_ms.saturating_add(milliseconds(self.reject_newer_than));
         let oldest = now_ms.saturating_sub(milliseconds(self.reject_older_than));

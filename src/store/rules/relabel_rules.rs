@@ -18,7 +18,7 @@ use alluvium_profile::relabel::{
 /// Maximum size of the text of a tenant's rules in bytes. Each record of the log contains that text.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Maximum number of rule texts that a replay keeps compiled.
-const MAX_KNOWN: usize = 64;
+const MAX_COMPILED_RULES: usize = 64;
 /// Label that holds a sample type while the rules run.
 pub(crate) const TYPE: &str = "__type__";
 /// Label that holds the unit of a sample type while the rules run.
@@ -63,15 +63,20 @@ pub(crate) enum DefaultRules {
     Disabled,
 }
 
-impl FromStr for DefaultRules {
-    type Err = String;
+/// The error of an unknown position of the default rules.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is none of `first`, `last` and `disabled`")]
+pub(crate) struct UnknownPosition(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for DefaultRules {
+    type Err = UnknownPosition;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPosition> {
         match text {
             "" | "first" => Ok(Self::First),
             "last" => Ok(Self::Last),
             "disabled" => Ok(Self::Disabled),
-            other => Err(format!("`{other}` is none of `first`, `last` and `disabled`")),
+            other => Err(UnknownPosition(other.to_owned())),
         }
     }
 }
@@ -158,7 +163,7 @@ impl RelabelRules {
         })))
     }
 
-    /// Returns the text of the rules as structs.
+    /// Returns the rules as the configuration contains them.
     pub(crate) fn written(&self) -> &RulesText {
         &self.written
     }
@@ -202,7 +207,7 @@ fn compile(list: &'static str, rules: &[RuleText]) -> Result<Rules, RulesError> 
             action,
             source_labels: rule.source_labels.iter().map(|label| label.as_str().into()).collect(),
             separator: rule.separator.as_str().into(),
-            pattern: Pattern::new(&rule.regex).map_err(|message| wrong("regex", message))?,
+            pattern: Pattern::new(&rule.regex).map_err(|error| wrong("regex", error.to_string()))?,
             modulus: rule.modulus,
             target_label: rule.target_label.as_str().into(),
             replacement: rule.replacement.as_str().into(),
@@ -224,7 +229,7 @@ impl KnownRules {
             return Ok(known.clone());
         }
         let rules = RelabelRules::of_text(text)?;
-        if self.0.len() >= MAX_KNOWN {
+        if self.0.len() >= MAX_COMPILED_RULES {
             self.0.clear();
         }
         self.0.insert(text.into(), rules.clone());
@@ -281,7 +286,8 @@ mod tests {
             assert_eq!(RelabelRules::new(written).unwrap().is_some(), is_set, "{defaults:?}");
         }
         assert_eq!("".parse(), Ok(DefaultRules::First));
-        assert!("middle".parse::<DefaultRules>().unwrap_err().contains("`middle`"));
+        let error = "middle".parse::<DefaultRules>().unwrap_err();
+        assert!(error.to_string().contains("`middle`"));
     }
 
     #[test]

@@ -32,9 +32,9 @@ const MEMORY_BYTES: u64 = 1 << 20;
 /// An error: some bytes differ from the written bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes from position {0} on differ from the written ones")]
-pub(crate) struct Altered(u64);
+pub(crate) struct AlteredBytes(u64);
 
-impl Altered {
+impl AlteredBytes {
     /// Creates the error for altered or missing bytes from a position on.
     pub(crate) fn at(position: u64) -> Self {
         Self(position)
@@ -42,23 +42,23 @@ impl Altered {
 }
 
 /// A file that computes checksums of its bytes during writing.
-pub(crate) struct Summed {
+pub(crate) struct ChecksumWriter {
     file: File,
     size: u64,
-    whole: Xxh3,
+    file_hash: Xxh3,
     block: crc32fast::Hasher,
     blocks: Vec<u32>,
     /// Start and hash of the tail, once the data has ended.
     tail: Option<(u64, Xxh3)>,
 }
 
-impl Summed {
+impl ChecksumWriter {
     /// Creates a writer to `file`, which must be empty.
     pub(crate) fn new(file: File) -> Self {
         Self {
             file,
             size: 0,
-            whole: Xxh3::new(),
+            file_hash: Xxh3::new(),
             block: crc32fast::Hasher::new(),
             blocks: Vec::new(),
             tail: None,
@@ -81,7 +81,7 @@ impl Summed {
             hash: hash.digest(),
         });
         let checksum = Checksum {
-            file: self.whole.digest(),
+            file: self.file_hash.digest(),
             tail,
         };
         (self.file, self.size, checksum)
@@ -100,11 +100,11 @@ impl Summed {
     }
 }
 
-impl Write for Summed {
+impl Write for ChecksumWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         let mut bytes = &bytes[..written];
-        self.whole.update(bytes);
+        self.file_hash.update(bytes);
         if let Some((_, hash)) = &mut self.tail {
             hash.update(bytes);
             self.size += written as u64;
@@ -130,30 +130,30 @@ impl Write for Summed {
 
 /// The checksums of one file's blocks, which verify reads of the file.
 #[derive(Debug)]
-pub(crate) struct Sums {
+pub(crate) struct BlockChecksums {
     size: u64,
     tail: Tail,
     blocks: Vec<u32>,
 }
 
-impl Sums {
+impl BlockChecksums {
     /// Reads the checksums from the footer of a file of `size` bytes. `metadata` must come from a verified tail.
-    pub(crate) fn of(metadata: &ParquetMetaData, size: u64, tail: Tail) -> Result<Self, Altered> {
+    pub(crate) fn of(metadata: &ParquetMetaData, size: u64, tail: Tail) -> Result<Self, AlteredBytes> {
         let pairs = metadata.file_metadata().key_value_metadata();
         let text = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref());
         let parse = |text: &str| {
             let sum = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
             (0..text.len()).step_by(8).map(sum).collect::<Option<Vec<u32>>>()
         };
-        let blocks = text.and_then(parse).ok_or(Altered(tail.start))?;
+        let blocks = text.and_then(parse).ok_or(AlteredBytes(tail.start))?;
         if blocks.len() as u64 != tail.start.div_ceil(BLOCK_BYTES) {
-            return Err(Altered(tail.start));
+            return Err(AlteredBytes(tail.start));
         }
         Ok(Self { size, tail, blocks })
     }
 
     /// Returns the smallest range around `range` that can be verified.
-    fn cover(&self, range: &Range<u64>) -> Range<u64> {
+    fn verified_range(&self, range: &Range<u64>) -> Range<u64> {
         let data = self.tail.start;
         let start = if range.start >= data {
             data
@@ -168,10 +168,10 @@ impl Sums {
         start..end
     }
 
-    /// Returns the ranges to read for `ranges`, ascending and disjoint.
-    pub(crate) fn covers(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    /// Returns the ranges to read so that all bytes of `ranges` can be verified, ascending and disjoint.
+    pub(crate) fn verified_ranges(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let wanted = ranges.iter().filter(|range| !range.is_empty());
-        let mut all: Vec<Range<u64>> = wanted.map(|range| self.cover(range)).collect();
+        let mut all: Vec<Range<u64>> = wanted.map(|range| self.verified_range(range)).collect();
         all.sort_unstable_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<u64>> = Vec::with_capacity(all.len());
         for range in all {
@@ -183,14 +183,14 @@ impl Sums {
         merged
     }
 
-    /// Verifies bytes from `start` on. The bytes must be a range from [`Sums::covers`].
-    pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), Altered> {
+    /// Verifies bytes from `start` on. The bytes must be a range from [`BlockChecksums::verified_ranges`].
+    pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), AlteredBytes> {
         let data = self.tail.start.saturating_sub(start).min(bytes.len() as u64);
         let (data, tail) = bytes.split_at(data as usize);
         let first = (start / BLOCK_BYTES) as usize;
         for (index, block) in (first..).zip(data.chunks(BLOCK_BYTES as usize)) {
             if self.blocks.get(index) != Some(&crc32fast::hash(block)) {
-                return Err(Altered(index as u64 * BLOCK_BYTES));
+                return Err(AlteredBytes(index as u64 * BLOCK_BYTES));
             }
         }
         if tail.is_empty() {
@@ -201,11 +201,11 @@ impl Sums {
 }
 
 /// Verifies the tail of a file.
-pub(crate) fn verify_tail(bytes: &[u8], tail: Tail) -> Result<(), Altered> {
+pub(crate) fn verify_tail(bytes: &[u8], tail: Tail) -> Result<(), AlteredBytes> {
     if xxh3_64(bytes) == tail.hash {
         Ok(())
     } else {
-        Err(Altered(tail.start))
+        Err(AlteredBytes(tail.start))
     }
 }
 
@@ -216,10 +216,29 @@ pub(crate) fn metadata_of(tail: &Bytes, size: u64, policy: PageIndexPolicy) -> R
     reader.finish()
 }
 
-/// A Parquet file for readers of the store. Readers receive an error instead of altered bytes.
-pub(crate) struct Verified(Kept);
+/// The reason why a file differs from the entry of the table's log.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VerifyError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error("it has {found} bytes, but the table's log says {expected}")]
+    Size { found: u64, expected: u64 },
+    #[error("its tail is missing")]
+    NoTail,
+    /// Bytes of the tail, or of the checksums in it, were changed.
+    #[error(transparent)]
+    Tail(#[from] AlteredBytes),
+    #[error("its bytes differ from the written ones")]
+    Altered,
+    /// The metadata of the file is invalid.
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+}
 
-enum Kept {
+/// A Parquet file for readers of the store. Readers receive an error instead of altered bytes.
+pub(crate) struct VerifiedFile(VerifiedContent);
+
+enum VerifiedContent {
     /// Each block is verified on each read.
     Blocks(Arc<Blocks>),
     /// The verified contents of the whole file.
@@ -231,49 +250,48 @@ enum Kept {
 
 struct Blocks {
     file: File,
-    sums: Sums,
+    sums: BlockChecksums,
 }
 
-impl Verified {
-    /// Opens the file of `entry`, an entry of the table's log. The error describes the damage.
-    pub(crate) fn open(file: File, entry: &FileEntry) -> Result<(Self, Arc<ParquetMetaData>), String> {
-        let text = |error: io::Error| error.to_string();
-        let size = file.metadata().map_err(text)?.len();
+impl VerifiedFile {
+    /// Opens the file of `entry`, an entry of the table's log.
+    pub(crate) fn open(file: File, entry: &FileEntry) -> Result<(Self, Arc<ParquetMetaData>), VerifyError> {
+        let size = file.metadata()?.len();
         if size != entry.size {
-            return Err(format!("it has {size} bytes, but the table's log says {}", entry.size));
+            return Err(VerifyError::Size {
+                found: size,
+                expected: entry.size,
+            });
         }
         let load = |source: Self| {
-            let metadata = ParquetMetaDataReader::new().parse_and_finish(&source);
-            let metadata = metadata.map_err(|error| error.to_string())?;
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&source)?;
             Ok((source, Arc::new(metadata)))
         };
         let Some(checksum) = entry.checksum else {
-            return load(Self(Kept::File(file)));
+            return load(Self(VerifiedContent::File(file)));
         };
         if let Some(tail) = checksum.tail {
-            let length = size.checked_sub(tail.start).ok_or("its tail is missing")?;
+            let length = size.checked_sub(tail.start).ok_or(VerifyError::NoTail)?;
             let mut bytes = vec![0; length as usize];
-            file.read_exact_at(&mut bytes, tail.start).map_err(text)?;
-            verify_tail(&bytes, tail).map_err(|error| error.to_string())?;
-            let metadata = metadata_of(&bytes.into(), size, PageIndexPolicy::Skip);
-            let metadata = metadata.map_err(|error| error.to_string())?;
-            let sums = Sums::of(&metadata, size, tail).map_err(|error| error.to_string())?;
+            file.read_exact_at(&mut bytes, tail.start)?;
+            verify_tail(&bytes, tail)?;
+            let metadata = metadata_of(&bytes.into(), size, PageIndexPolicy::Skip)?;
+            let sums = BlockChecksums::of(&metadata, size, tail)?;
             let blocks = Arc::new(Blocks { file, sums });
-            return Ok((Self(Kept::Blocks(blocks)), Arc::new(metadata)));
+            return Ok((Self(VerifiedContent::Blocks(blocks)), Arc::new(metadata)));
         }
-        let altered = || "its bytes differ from the written ones".to_owned();
         if size <= MEMORY_BYTES {
             let mut bytes = vec![0; size as usize];
-            file.read_exact_at(&mut bytes, 0).map_err(text)?;
+            file.read_exact_at(&mut bytes, 0)?;
             if xxh3_64(&bytes) != checksum.file {
-                return Err(altered());
+                return Err(VerifyError::Altered);
             }
-            return load(Self(Kept::Memory(bytes.into())));
+            return load(Self(VerifiedContent::Memory(bytes.into())));
         }
-        if hash_of(&file).map_err(text)? != checksum.file {
-            return Err(altered());
+        if hash_of(&file)? != checksum.file {
+            return Err(VerifyError::Altered);
         }
-        load(Self(Kept::File(file)))
+        load(Self(VerifiedContent::File(file)))
     }
 }
 
@@ -296,7 +314,7 @@ impl Blocks {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let cover = self.sums.cover(&range);
+        let cover = self.sums.verified_range(&range);
         let mut bytes = vec![0; (cover.end - cover.start) as usize];
         self.file.read_exact_at(&mut bytes, cover.start)?;
         let altered = |error| io::Error::new(io::ErrorKind::InvalidData, error);
@@ -326,34 +344,34 @@ impl Read for BlockRead {
     }
 }
 
-impl Length for Verified {
+impl Length for VerifiedFile {
     fn len(&self) -> u64 {
         match &self.0 {
-            Kept::Blocks(blocks) => blocks.sums.size,
-            Kept::Memory(bytes) => bytes.len() as u64,
-            Kept::File(file) => file.len(),
+            VerifiedContent::Blocks(blocks) => blocks.sums.size,
+            VerifiedContent::Memory(bytes) => bytes.len() as u64,
+            VerifiedContent::File(file) => file.len(),
         }
     }
 }
 
-impl ChunkReader for Verified {
+impl ChunkReader for VerifiedFile {
     type T = Box<dyn Read>;
 
     fn get_read(&self, start: u64) -> Result<Box<dyn Read>, ParquetError> {
         Ok(match &self.0 {
-            Kept::Blocks(blocks) => Box::new(BlockRead {
+            VerifiedContent::Blocks(blocks) => Box::new(BlockRead {
                 blocks: blocks.clone(),
                 position: start,
                 rest: Bytes::new(),
             }),
-            Kept::Memory(bytes) => Box::new(bytes.get_read(start)?),
-            Kept::File(file) => Box::new(file.get_read(start)?),
+            VerifiedContent::Memory(bytes) => Box::new(bytes.get_read(start)?),
+            VerifiedContent::File(file) => Box::new(file.get_read(start)?),
         })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         match &self.0 {
-            Kept::Blocks(blocks) => {
+            VerifiedContent::Blocks(blocks) => {
                 let bytes = blocks.read(&(start..start.saturating_add(length as u64)))?;
                 if bytes.len() == length {
                     Ok(bytes)
@@ -364,8 +382,8 @@ impl ChunkReader for Verified {
                     )))
                 }
             }
-            Kept::Memory(bytes) => bytes.get_bytes(start, length),
-            Kept::File(file) => file.get_bytes(start, length),
+            VerifiedContent::Memory(bytes) => bytes.get_bytes(start, length),
+            VerifiedContent::File(file) => file.get_bytes(start, length),
         }
     }
 }

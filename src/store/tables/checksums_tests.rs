@@ -24,10 +24,10 @@ fn written(rows: i64) -> (File, FileEntry) {
         .set_max_row_group_row_count(Some(5000))
         .set_data_page_row_count_limit(700)
         .build();
-    let summed = Summed::new(tempfile::tempfile().unwrap());
+    let summed = ChecksumWriter::new(tempfile::tempfile().unwrap());
     let mut writer = ArrowWriter::try_new(summed, batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
-    let (file, size, checksum) = Summed::finish(writer).unwrap().into_parts();
+    let (file, size, checksum) = ChecksumWriter::finish(writer).unwrap().into_parts();
     let entry = FileEntry {
         table: Table::Samples,
         path: "x".to_owned(),
@@ -46,7 +46,7 @@ fn written(rows: i64) -> (File, FileEntry) {
 fn read(file: &File, entry: &FileEntry) -> Result<Vec<RecordBatch>, String> {
     let mut file = file.try_clone().unwrap();
     file.rewind().unwrap();
-    let (source, _) = Verified::open(file, entry)?;
+    let (source, _) = VerifiedFile::open(file, entry).map_err(|error| error.to_string())?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(source).map_err(|error| error.to_string())?;
     let batches: Result<Vec<RecordBatch>, _> = reader.build().map_err(|error| error.to_string())?.collect();
     batches.map_err(|error| error.to_string())
@@ -100,7 +100,7 @@ fn every_range_is_covered_by_blocks_that_are_verified_once() {
         size,
         PageIndexPolicy::Optional,
     );
-    let sums = Sums::of(&metadata.unwrap(), size, tail).unwrap();
+    let sums = BlockChecksums::of(&metadata.unwrap(), size, tail).unwrap();
     let ranges = [
         0..1,
         BLOCK_BYTES - 1..BLOCK_BYTES + 1,
@@ -110,7 +110,7 @@ fn every_range_is_covered_by_blocks_that_are_verified_once() {
         size - 8..size,
         7..7,
     ];
-    let covers = sums.covers(&ranges);
+    let covers = sums.verified_ranges(&ranges);
     assert!(covers.is_sorted_by(|left, right| left.end < right.start));
     for range in ranges.iter().filter(|range| !range.is_empty()) {
         assert!(

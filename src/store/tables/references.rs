@@ -44,7 +44,7 @@ pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damag
                     faults.extend(
                         rows.iter()
                             .filter(has_it)
-                            .filter_map(|file| missing(root, file, column, &known)),
+                            .filter_map(|file| missing_names(root, file, column, &known)),
                     );
                 }
                 Err(fault) => faults.push(*fault),
@@ -66,17 +66,17 @@ fn by_day(files: &[FileEntry]) -> BTreeMap<(&TenantId, i32), Vec<&FileEntry>> {
 fn known(root: &Root, files: &[&FileEntry], column: &str) -> Result<Vec<i64>, Box<Fault>> {
     let mut known = Vec::new();
     for file in files {
-        each(root, file, column, |names| known.extend_from_slice(names))?;
+        read_values(root, file, column, |names| known.extend_from_slice(names))?;
     }
     known.sort_unstable();
     known.dedup();
     Ok(known)
 }
 
-fn missing(root: &Root, file: &FileEntry, column: &str, known: &[i64]) -> Option<Fault> {
+fn missing_names(root: &Root, file: &FileEntry, column: &str, known: &[i64]) -> Option<Fault> {
     let mut rows = 0_u64;
     let mut one = None;
-    let read = each(root, file, column, |names| {
+    let read = read_values(root, file, column, |names| {
         for name in names.iter().filter(|name| known.binary_search(name).is_err()) {
             rows += 1;
             one = Some(*name);
@@ -97,7 +97,7 @@ fn missing(root: &Root, file: &FileEntry, column: &str, known: &[i64]) -> Option
 }
 
 /// Passes all values of an integer column to `give`.
-fn each(root: &Root, file: &FileEntry, column: &str, mut give: impl FnMut(&[i64])) -> Result<(), Box<Fault>> {
+fn read_values(root: &Root, file: &FileEntry, column: &str, mut give: impl FnMut(&[i64])) -> Result<(), Box<Fault>> {
     let mut read = || -> Result<(), Box<dyn std::error::Error>> {
         let builder = ParquetRecordBatchReaderBuilder::try_new(root.open_file(&file.path, file.size)?)?;
         let mask = ProjectionMask::columns(builder.parquet_schema(), [column]);

@@ -1,8 +1,8 @@
 //! The root of the tables: a local folder or a bucket.
 //!
 //! In: paths relative to the root, as in the tables' logs. Out: the same few operations for both kinds of root. Their
-//! errors are `io::Error`s, so that callers can distinguish a missing file from a failure in the same way for both
-//! kinds. In a folder, the writers do the necessary syncs themselves.
+//! errors are `io::Error`s or contain them, so that callers can distinguish a missing file from a failure in the same
+//! way for both kinds. In a folder, the writers do the necessary syncs themselves.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,7 +17,21 @@ use object_store::path::Path as Location;
 use crate::store::common::error::StoreError;
 use crate::store::common::schema::Table;
 use crate::store::tables::bucket::metrics::BucketMetrics;
-use crate::store::tables::bucket::{Bucket, BucketOptions, Found};
+use crate::store::tables::bucket::{Bucket, BucketOptions, ListedObject};
+
+/// The reason why a path of a table is invalid.
+#[derive(Debug, thiserror::Error)]
+pub enum LocationError {
+    #[error("cannot find the absolute path of {}: {source}", path.display())]
+    Absolute { path: PathBuf, source: io::Error },
+    #[error("invalid path {} of a table: {source}", path.display())]
+    Folder {
+        path: PathBuf,
+        source: object_store::path::Error,
+    },
+    #[error(transparent)]
+    Bucket(#[from] object_store::path::Error),
+}
 
 /// The root of the tables. Clones are cheap.
 #[derive(Debug, Clone)]
@@ -28,24 +42,24 @@ pub enum Root {
 
 /// A data folder, and the bucket that holds its tables, if any.
 #[derive(Debug, Clone, Copy)]
-pub struct At<'a> {
+pub struct DataLocation<'a> {
     pub dir: &'a Path,
     pub bucket: Option<&'a BucketOptions>,
 }
 
-impl<'a> From<&'a Path> for At<'a> {
+impl<'a> From<&'a Path> for DataLocation<'a> {
     fn from(dir: &'a Path) -> Self {
         Self { dir, bucket: None }
     }
 }
 
-impl<'a> From<&'a PathBuf> for At<'a> {
+impl<'a> From<&'a PathBuf> for DataLocation<'a> {
     fn from(dir: &'a PathBuf) -> Self {
         Self { dir, bucket: None }
     }
 }
 
-impl At<'_> {
+impl DataLocation<'_> {
     /// Returns the root of the tables. A bucket is read without a cache. The call must be outside of any runtime.
     pub(crate) fn root(&self) -> Result<Root, StoreError> {
         Ok(match self.bucket {
@@ -97,18 +111,18 @@ impl Root {
         self.bucket().map(|bucket| bucket.reads())
     }
 
-    /// Returns the location of a path in [`Root::object_store`], or on the local disk. The error describes the invalid
-    /// path.
-    pub fn location(&self, path: &str) -> Result<Location, String> {
+    /// Returns the location of a path in [`Root::object_store`], or on the local disk.
+    pub fn location(&self, path: &str) -> Result<Location, LocationError> {
         match self {
             Root::Folder(folder) => {
                 let path = folder.join(path);
-                let absolute = std::path::absolute(&path)
-                    .map_err(|error| format!("cannot find the absolute path of {}: {error}", path.display()))?;
-                Location::from_absolute_path(&absolute)
-                    .map_err(|error| format!("invalid path {} of a table: {error}", path.display()))
+                let absolute = match std::path::absolute(&path) {
+                    Ok(absolute) => absolute,
+                    Err(source) => return Err(LocationError::Absolute { path, source }),
+                };
+                Location::from_absolute_path(&absolute).map_err(|source| LocationError::Folder { path, source })
             }
-            Root::Bucket(bucket) => bucket.location(path),
+            Root::Bucket(bucket) => Ok(bucket.location(path)?),
         }
     }
 
@@ -130,28 +144,32 @@ impl Root {
         }
     }
 
-    /// Returns the Parquet files of a table for which `wanted` is true, without the files of its log. Files that
-    /// disappear during the listing are left out.
-    pub(crate) fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
+    /// Returns the Parquet files of a table for which `is_selected` returns true, without the files of its log. Files
+    /// that disappear during the listing are left out.
+    pub(crate) fn parquet_files(
+        &self,
+        table: Table,
+        is_selected: impl Fn(&str) -> bool,
+    ) -> Result<Vec<ListedObject>, StoreError> {
         match self {
             Root::Folder(folder) => {
-                let mut found = Vec::new();
+                let mut files = Vec::new();
                 for path in local_parquet_files(&folder.join(table.name()))? {
                     let Ok(relative) = path.strip_prefix(folder) else {
                         continue;
                     };
                     let relative = relative.to_string_lossy().into_owned();
-                    if wanted(&relative)
+                    if is_selected(&relative)
                         && let Ok(metadata) = fs::metadata(&path)
                     {
-                        found.push(Found {
+                        files.push(ListedObject {
                             path: relative,
                             size: metadata.len(),
                             modified: metadata.modified().unwrap_or(UNIX_EPOCH),
                         });
                     }
                 }
-                Ok(found)
+                Ok(files)
             }
             Root::Bucket(bucket) => {
                 let name = table.name();
@@ -160,7 +178,7 @@ impl Root {
                 Ok(all
                     .into_iter()
                     .filter(|file| {
-                        file.path.ends_with(".parquet") && !file.path.starts_with(&log) && wanted(&file.path)
+                        file.path.ends_with(".parquet") && !file.path.starts_with(&log) && is_selected(&file.path)
                     })
                     .collect())
             }
@@ -168,7 +186,7 @@ impl Root {
     }
 
     /// Returns the files in the log of a table.
-    pub(crate) fn log_files(&self, table: Table) -> Result<Vec<Found>, StoreError> {
+    pub(crate) fn log_files(&self, table: Table) -> Result<Vec<ListedObject>, StoreError> {
         let log = log_of(table);
         let failed = |error| StoreError::io("list", &self.name(&log))(error);
         match self {
@@ -178,20 +196,20 @@ impl Root {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
                     Err(error) => return Err(failed(error)),
                 };
-                let mut found = Vec::new();
+                let mut files = Vec::new();
                 for entry in entries {
                     let entry = entry.map_err(failed)?;
-                    // A server may have removed old files from its log meanwhile.
+                    // A server may have removed old files from the log meanwhile.
                     let Ok(metadata) = entry.metadata() else {
                         continue;
                     };
-                    found.push(Found {
+                    files.push(ListedObject {
                         path: format!("{log}/{}", entry.file_name().to_string_lossy()),
                         size: metadata.len(),
                         modified: metadata.modified().unwrap_or_else(|_| SystemTime::now()),
                     });
                 }
-                Ok(found)
+                Ok(files)
             }
             Root::Bucket(bucket) => bucket.list(&log).map_err(failed),
         }
@@ -226,7 +244,7 @@ pub(crate) fn log_of(table: Table) -> String {
 }
 
 fn local_parquet_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -243,10 +261,10 @@ fn local_parquet_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
                     open.push(path);
                 }
             } else if name.ends_with(".parquet") {
-                found.push(path);
+                paths.push(path);
             }
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }

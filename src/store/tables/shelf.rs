@@ -1,8 +1,8 @@
 //! Settings and uploaded files that users store beside their profiles, by tenant.
 //!
 //! In: names and bytes. Out: the same bytes, also after a crash. On a local disk an item is a file `kept/TENANT/NAME`
-//! of the data folder, which is replaced atomically. In a bucket it is an object of that name beside the tables. The
-//! program chooses the names, never a user. All operations block.
+//! of the data folder, which is replaced atomically. In a bucket an item is an object with the name `kept/TENANT/NAME`
+//! beside the tables. The program chooses the names, never a user. All operations block.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -26,20 +26,20 @@ pub struct Shelf(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    place: Place,
+    storage: ShelfStorage,
     /// Locked while an item is read and replaced.
     changing: Mutex<()>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum ShelfStorage {
     Folder(PathBuf),
     Bucket(Arc<Bucket>),
 }
 
 /// The name and size of an item on the shelf.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct ShelfItem {
     /// Last part of the item's name, without its folder.
     pub name: String,
     /// Size of the item in bytes.
@@ -49,23 +49,23 @@ pub struct Kept {
 impl Shelf {
     /// Creates the shelf of a data folder, or of the bucket that holds its tables.
     pub(crate) fn new(dir: &Path, root: &Root) -> Self {
-        let place = match root.bucket() {
-            Some(bucket) => Place::Bucket(bucket.clone()),
-            None => Place::Folder(dir.to_owned()),
+        let storage = match root.bucket() {
+            Some(bucket) => ShelfStorage::Bucket(bucket.clone()),
+            None => ShelfStorage::Folder(dir.to_owned()),
         };
         let changing = Mutex::default();
-        Self(Arc::new(Inner { place, changing }))
+        Self(Arc::new(Inner { storage, changing }))
     }
 
     /// Returns the items of a tenant in a folder, ascending by name.
-    pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<Kept>, StoreError> {
+    pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<ShelfItem>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{folder}");
-        let found = match &self.0.place {
-            Place::Folder(dir) => list_folder(&dir.join(&path)),
-            Place::Bucket(bucket) => bucket.list(&path).map(|found| {
-                let kept = found.into_iter().filter_map(|object| {
+        let items = match &self.0.storage {
+            ShelfStorage::Folder(dir) => list_folder(&dir.join(&path)),
+            ShelfStorage::Bucket(bucket) => bucket.list(&path).map(|items| {
+                let kept = items.into_iter().filter_map(|object| {
                     let (_, name) = object.path.rsplit_once('/')?;
-                    Some(Kept {
+                    Some(ShelfItem {
                         name: name.to_owned(),
                         size: object.size,
                     })
@@ -73,17 +73,17 @@ impl Shelf {
                 kept.collect()
             }),
         };
-        let mut found: Vec<Kept> = found.map_err(StoreError::io("list", &self.full_name(&path)))?;
-        found.sort_unstable_by(|left, right| left.name.cmp(&right.name));
-        Ok(found)
+        let mut items: Vec<ShelfItem> = items.map_err(StoreError::io("list", &self.full_name(&path)))?;
+        items.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        Ok(items)
     }
 
     /// Returns the bytes of an item, or `None` if no item has the name.
     pub fn read(&self, tenant: &TenantId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
-        let read = match &self.0.place {
-            Place::Folder(dir) => fs::read(dir.join(&path)),
-            Place::Bucket(bucket) => bucket.read(&path).map(Vec::from),
+        let read = match &self.0.storage {
+            ShelfStorage::Folder(dir) => fs::read(dir.join(&path)),
+            ShelfStorage::Bucket(bucket) => bucket.read(&path).map(Vec::from),
         };
         match read {
             Ok(bytes) => Ok(Some(bytes)),
@@ -95,9 +95,9 @@ impl Shelf {
     /// Stores an item, or replaces the item of the same name. The item is durable when the function returns.
     pub fn write(&self, tenant: &TenantId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
-        let written = match &self.0.place {
-            Place::Folder(dir) => write_file(dir, &dir.join(&path), bytes),
-            Place::Bucket(bucket) => bucket.put(&path, bytes.to_vec()),
+        let written = match &self.0.storage {
+            ShelfStorage::Folder(dir) => write_file(dir, &dir.join(&path), bytes),
+            ShelfStorage::Bucket(bucket) => bucket.put(&path, bytes.to_vec()),
         };
         written.map_err(StoreError::io("write", &self.full_name(&path)))
     }
@@ -105,12 +105,12 @@ impl Shelf {
     /// Removes an item. A missing item is not an error.
     pub fn remove(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
-        let removed = match &self.0.place {
-            Place::Folder(dir) => {
+        let removed = match &self.0.storage {
+            ShelfStorage::Folder(dir) => {
                 let file = dir.join(&path);
                 fs::remove_file(&file).and_then(|()| sync_parent(&file))
             }
-            Place::Bucket(bucket) => bucket.remove(&path),
+            ShelfStorage::Bucket(bucket) => bucket.remove(&path),
         };
         match removed {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -122,35 +122,35 @@ impl Shelf {
 
     /// Runs `work` while no other call of this function runs in this process. No such call can change an item between
     /// the reads and writes of `work`.
-    pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn exclusively<T>(&self, work: impl FnOnce() -> T) -> T {
         let _changing = self.0.changing.lock();
         work()
     }
 
     fn full_name(&self, path: &str) -> PathBuf {
-        match &self.0.place {
-            Place::Folder(dir) => dir.join(path),
-            Place::Bucket(bucket) => PathBuf::from(format!("{}{path}", bucket.url())),
+        match &self.0.storage {
+            ShelfStorage::Folder(dir) => dir.join(path),
+            ShelfStorage::Bucket(bucket) => PathBuf::from(format!("{}{path}", bucket.url())),
         }
     }
 }
 
-fn list_folder(folder: &Path) -> io::Result<Vec<Kept>> {
+fn list_folder(folder: &Path) -> io::Result<Vec<ShelfItem>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut found = Vec::new();
+    let mut items = Vec::new();
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         // Names that start with a dot belong to files that are being written.
         if !name.starts_with('.') {
             let size = entry.metadata()?.len();
-            found.push(Kept { name, size });
+            items.push(ShelfItem { name, size });
         }
     }
-    Ok(found)
+    Ok(items)
 }
 
 /// Writes a file below `dir`. Missing folders are created, and are durable too.
@@ -184,7 +184,7 @@ mod tests {
         let again = Shelf::new(dir.path(), &root);
         assert_eq!(again.read(&one, "files/b").unwrap().unwrap(), b"second");
         assert_eq!(again.read(&two, "files/b").unwrap(), None);
-        let kept = |name: &str, size| Kept {
+        let kept = |name: &str, size| ShelfItem {
             name: name.to_owned(),
             size,
         };

@@ -35,9 +35,9 @@ pub struct FileEntry {
     pub rows: u64,
     /// Partition: the tenant that owns the rows.
     pub tenant: TenantId,
-    /// Partition: the day since 1970.
+    /// Partition: days since 1970.
     pub day: i32,
-    /// Smallest and largest `time` in microseconds, if the table has that column.
+    /// Smallest and largest `time` in microseconds since 1970, if the table has that column.
     pub time: Option<Bounds<i64>>,
     /// Smallest and largest `profile_type`, if the table has that column.
     pub profile_type: Option<Bounds<ProfileTypeId>>,
@@ -68,18 +68,18 @@ pub struct Tail {
 /// The rows that a reader requests. A head returns all of these rows, and may return more rows.
 #[derive(Debug, Clone, Default)]
 pub struct ScanFilter {
-    /// Only rows of these tenants; `None` for all.
+    /// Selects only rows of these tenants; `None` for all.
     pub tenants: Option<Tenants>,
-    /// Only rows with times in this span.
+    /// Selects only rows with times in this span; `None` for all.
     pub time: Option<TimeSpan>,
-    /// Only rows of this profile type.
+    /// Selects only rows of this profile type; `None` for all.
     pub profile_type: Option<ProfileTypeId>,
-    /// Only rows of these series.
+    /// Selects only rows of these series; `None` for all.
     pub series: Option<Arc<HashSet<SeriesId>>>,
-    /// Only rows of these stacks (for [`Table::Stacks`]).
+    /// Selects only rows of these stacks (for [`Table::Stacks`]); `None` for all.
     pub stacks: Option<Arc<HashSet<StackId>>>,
-    /// Only these columns, as indices into [`Table::schema`], in this order; `None` for all. Building an unused text
-    /// column costs more than building all columns of numbers.
+    /// Returns only these columns, as indices into [`Table::schema`], in this order; `None` for all. Building an unused
+    /// text column costs more than building all columns of numbers.
     pub projection: Option<Arc<[usize]>>,
 }
 

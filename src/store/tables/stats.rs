@@ -6,9 +6,9 @@ use alluvium_profile::{ProfileTypeId, SeriesId, StackId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bounds<T> {
     /// Smallest value of the column.
-    pub least: T,
+    pub min: T,
     /// Largest value of the column.
-    pub most: T,
+    pub max: T,
 }
 
 /// Row count of a file, and bounds of the columns by which readers can skip it.
@@ -27,27 +27,27 @@ pub(crate) struct FileStats {
 }
 
 impl<T: Ord> Bounds<T> {
-    /// Creates bounds from `least` to `most`, both included.
-    pub fn new(least: T, most: T) -> Self {
-        Self { least, most }
+    /// Creates bounds from `min` to `max`, both included.
+    pub fn new(min: T, max: T) -> Self {
+        Self { min, max }
     }
 
     /// Returns true if a value lies between the bounds.
     pub fn contains(&self, value: &T) -> bool {
-        (&self.least..=&self.most).contains(&value)
+        (&self.min..=&self.max).contains(&value)
     }
 
     /// Returns the value if both bounds are equal.
     pub fn single(&self) -> Option<&T> {
-        (self.least == self.most).then_some(&self.least)
+        (self.min == self.max).then_some(&self.min)
     }
 }
 
 /// Widens bounds to include `values`.
 pub fn extend<T: Ord + Copy>(bounds: &mut Option<Bounds<T>>, values: impl IntoIterator<Item = T>) {
     for value in values {
-        let Bounds { least, most } = bounds.unwrap_or(Bounds::new(value, value));
-        *bounds = Some(Bounds::new(least.min(value), most.max(value)));
+        let Bounds { min, max } = bounds.unwrap_or(Bounds::new(value, value));
+        *bounds = Some(Bounds::new(min.min(value), max.max(value)));
     }
 }
 
@@ -55,8 +55,8 @@ pub fn extend<T: Ord + Copy>(bounds: &mut Option<Bounds<T>>, values: impl IntoIt
 pub(crate) fn extend_type(bounds: &mut Option<Bounds<ProfileTypeId>>, id: &str) {
     match bounds {
         None => *bounds = Some(Bounds::new(id.into(), id.into())),
-        Some(bounds) if id < bounds.least.as_str() => bounds.least = id.into(),
-        Some(bounds) if id > bounds.most.as_str() => bounds.most = id.into(),
+        Some(bounds) if id < bounds.min.as_str() => bounds.min = id.into(),
+        Some(bounds) if id > bounds.max.as_str() => bounds.max = id.into(),
         Some(_) => {}
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::schema::Table;
 use crate::store::log::cut;
@@ -26,13 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A disk on which operations at one place block while the disk is dead.
 struct DeadDisk {
-    place: Place,
+    place: FaultPoint,
     is_dead: Mutex<bool>,
     back: Condvar,
 }
 
 impl DeadDisk {
-    fn at(place: Place) -> Arc<Self> {
+    fn at(place: FaultPoint) -> Arc<Self> {
         Arc::new(Self {
             place,
             is_dead: Mutex::new(false),
@@ -62,7 +62,7 @@ impl DeadDisk {
 }
 
 impl FaultHook for DeadDisk {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         let mut is_dead = self.is_dead.lock();
         while place == self.place && *is_dead {
             self.back.wait(&mut is_dead);
@@ -97,7 +97,7 @@ fn metric(scope: &Scope, name: &str) -> f64 {
 #[tokio::test]
 async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailable_until_it_does() {
     let (dir, scope) = (scratch(), Scope::new());
-    let disk = DeadDisk::at(Place::LogSync);
+    let disk = DeadDisk::at(FaultPoint::LogSync);
     let store = disk.store(dir.path(), &scope);
     let mut load = Load::new();
     let total = load.append(&store, "t", 1).await;
@@ -135,7 +135,7 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
 #[tokio::test]
 async fn a_close_gives_up_on_a_disk_that_does_not_answer_and_keeps_others_out_of_the_folder() {
     let (dir, scope) = (scratch(), Scope::new());
-    let disk = DeadDisk::at(Place::LogSync);
+    let disk = DeadDisk::at(FaultPoint::LogSync);
     let store = disk.store(dir.path(), &scope);
     let mut load = Load::new();
     load.append(&store, "t", 1).await;
@@ -156,7 +156,7 @@ async fn a_close_gives_up_on_a_disk_that_does_not_answer_and_keeps_others_out_of
 #[tokio::test]
 async fn a_flush_that_the_disk_does_not_answer_makes_the_store_unavailable_until_it_goes_on() {
     let (dir, scope) = (scratch(), Scope::new());
-    let disk = DeadDisk::at(Place::FileSync(Table::Samples));
+    let disk = DeadDisk::at(FaultPoint::FileSync(Table::Samples));
     let store = disk.store(dir.path(), &scope);
     let mut load = Load::new();
     let mut total = load.append(&store, "t", 2).await;
@@ -178,8 +178,8 @@ struct SlowFlush {
 }
 
 impl FaultHook for SlowFlush {
-    fn check(&self, place: Place) -> io::Result<()> {
-        if !matches!(place, Place::FileSync(_)) || self.files.fetch_add(1, Ordering::SeqCst) < 3 {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
+        if !matches!(place, FaultPoint::FileSync(_)) || self.files.fetch_add(1, Ordering::SeqCst) < 3 {
             return Ok(());
         }
         let deadline = Instant::now() + PATIENCE;
@@ -225,10 +225,10 @@ async fn a_close_breaks_off_a_long_flush_and_has_let_go_of_the_folder_when_it_re
 }
 
 /// A disk that fails at some places.
-struct Failing(Mutex<Vec<Place>>);
+struct Failing(Mutex<Vec<FaultPoint>>);
 
 impl FaultHook for Failing {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         if self.0.lock().contains(&place) {
             return Err(io::Error::other("injected"));
         }
@@ -239,7 +239,7 @@ impl FaultHook for Failing {
 /// Opens a store and stores one profile, then lets the disk fail at `places`. Pushes another profile, which the store
 /// refuses, and kills the store. Returns the sum of the first profile, the refused profile, and the sum of the refused
 /// profile.
-async fn refused_and_killed(dir: &Path, places: &[Place], has_id: bool) -> (i64, RawProfile, i64) {
+async fn refused_and_killed(dir: &Path, places: &[FaultPoint], has_id: bool) -> (i64, RawProfile, i64) {
     let disk = Arc::new(Failing(Mutex::default()));
     let store = open(StoreConfig {
         faults: Faults::new(disk.clone()),
@@ -265,7 +265,7 @@ async fn push(store: &Store, profile: &RawProfile) {
 #[tokio::test]
 async fn what_was_refused_does_not_come_back_when_it_could_be_neither_synced_nor_cut_off() {
     let dir = scratch();
-    let places = [Place::LogSync, Place::LogCut];
+    let places = [FaultPoint::LogSync, FaultPoint::LogCut];
     let (total, refused, sum) = refused_and_killed(dir.path(), &places, false).await;
     check(&Store::open_read_only(dir.path()).unwrap().snapshot(), "t", total);
     let store = open(config(dir.path()));
@@ -290,7 +290,7 @@ async fn what_was_refused_does_not_come_back_when_it_could_be_neither_synced_nor
 #[tokio::test]
 async fn a_refused_profile_with_an_id_is_stored_once_even_when_nothing_could_be_written_about_it() {
     let dir = scratch();
-    let places = [Place::LogSync, Place::LogCut, Place::LogMark];
+    let places = [FaultPoint::LogSync, FaultPoint::LogCut, FaultPoint::LogMark];
     let (total, refused, sum) = refused_and_killed(dir.path(), &places, true).await;
     let store = open(config(dir.path()));
     push(&store, &refused).await;
@@ -303,19 +303,19 @@ async fn a_refused_profile_with_an_id_is_stored_once_even_when_nothing_could_be_
 /// Records the operations on a disk, and fails at some places.
 #[derive(Default)]
 struct Noting {
-    done: Mutex<Vec<Place>>,
-    failing: Mutex<Vec<Place>>,
+    done: Mutex<Vec<FaultPoint>>,
+    failing: Mutex<Vec<FaultPoint>>,
 }
 
 impl FaultHook for Noting {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         if self.failing.lock().contains(&place) {
             return Err(io::Error::other("injected"));
         }
         Ok(())
     }
 
-    fn done(&self, place: Place) {
+    fn done(&self, place: FaultPoint) {
         self.done.lock().push(place);
     }
 }
@@ -323,19 +323,19 @@ impl FaultHook for Noting {
 #[tokio::test]
 async fn a_start_writes_what_it_found_again_before_it_says_that_it_is_stored() {
     let dir = scratch();
-    let places = [Place::LogSync, Place::LogCut, Place::LogMark];
+    let places = [FaultPoint::LogSync, FaultPoint::LogCut, FaultPoint::LogMark];
     let (total, refused, sum) = refused_and_killed(dir.path(), &places, true).await;
     let disk = Arc::new(Noting::default());
     let on_it = || StoreConfig {
         faults: Faults::new(disk.clone()),
         ..config(dir.path())
     };
-    *disk.failing.lock() = vec![Place::LogRenew];
+    *disk.failing.lock() = vec![FaultPoint::LogRenew];
     let error = Store::open(on_it(), &Scope::new()).err().unwrap();
     assert!(error.to_string().contains("000000000001.seg"), "{error}");
     disk.failing.lock().clear();
     let store = open(on_it());
-    assert!(disk.done.lock().contains(&Place::LogRenew));
+    assert!(disk.done.lock().contains(&FaultPoint::LogRenew));
     push(&store, &refused).await;
     check(&store.snapshot(), "t", total + sum);
 }
@@ -351,7 +351,7 @@ async fn a_start_syncs_the_names_of_entries_before_it_deletes_the_log_for_them()
     let store = open(on_it());
     let total = Load::new().append(&store, "t", 3).await;
     // The last table has its entry, but the name of the entry is not synced.
-    *disk.failing.lock() = vec![Place::EntryFolderSync(Table::Profiles)];
+    *disk.failing.lock() = vec![FaultPoint::EntryFolderSync(Table::Profiles)];
     store.flush().await.unwrap_err();
     drop(store);
     disk.failing.lock().clear();
@@ -360,7 +360,10 @@ async fn a_start_syncs_the_names_of_entries_before_it_deletes_the_log_for_them()
     let done = disk.done.lock().clone();
     let at = |place| done.iter().position(|one| *one == place).unwrap();
     for table in Table::ALL {
-        assert!(at(Place::EntryFolderSync(table)) < at(Place::LogDelete), "{done:?}");
+        assert!(
+            at(FaultPoint::EntryFolderSync(table)) < at(FaultPoint::LogDelete),
+            "{done:?}"
+        );
     }
     check(&store.snapshot(), "t", total);
 }
@@ -375,7 +378,7 @@ async fn a_log_whose_segment_cannot_be_cut_goes_on_in_the_next_one() {
     });
     let mut load = Load::new();
     let mut total = load.append(&store, "t", 1).await;
-    *disk.0.lock() = vec![Place::LogSync];
+    *disk.0.lock() = vec![FaultPoint::LogSync];
     assert_eq!(load.append(&store, "t", 1).await, 0);
     until_unavailable(&store, "write-ahead log").await;
     disk.0.lock().clear();

@@ -197,9 +197,9 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
 struct Broken;
 
 impl fault::FaultHook for Broken {
-    fn check(&self, place: fault::Place) -> std::io::Result<()> {
+    fn check(&self, place: fault::FaultPoint) -> std::io::Result<()> {
         match place {
-            fault::Place::Commit(Table::Series) => Err(std::io::ErrorKind::Other.into()),
+            fault::FaultPoint::Commit(Table::Series) => Err(std::io::ErrorKind::Other.into()),
             _ => Ok(()),
         }
     }
@@ -254,7 +254,7 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     use std::sync::atomic::{AtomicBool, Ordering};
     struct Full(AtomicBool);
     impl fault::FaultHook for Full {
-        fn check(&self, _place: fault::Place) -> std::io::Result<()> {
+        fn check(&self, _place: fault::FaultPoint) -> std::io::Result<()> {
             if self.0.load(Ordering::SeqCst) {
                 return Err(std::io::ErrorKind::StorageFull.into());
             }
@@ -294,9 +294,11 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
 struct AllBut(Arc<dyn fault::FaultHook>);
 
 impl fault::FaultHook for AllBut {
-    fn check(&self, place: fault::Place) -> std::io::Result<()> {
+    fn check(&self, place: fault::FaultPoint) -> std::io::Result<()> {
         match place {
-            fault::Place::FolderWrite | fault::Place::LogRenew | fault::Place::EntryFolderSync(_) => Ok(()),
+            fault::FaultPoint::FolderWrite | fault::FaultPoint::LogRenew | fault::FaultPoint::EntryFolderSync(_) => {
+                Ok(())
+            }
             _ => self.0.check(place),
         }
     }

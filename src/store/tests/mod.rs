@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::schema::{LAYOUT_VERSION, Table};
 use crate::store::log::wal;
 use crate::store::tables::snapshot::ScanFilter;
@@ -54,13 +54,13 @@ pub(in crate::store) fn scratch() -> tempfile::TempDir {
 
 /// A disk that fails at one place while the fault is on, after `skip` operations at the place have succeeded.
 struct FailAt {
-    place: Place,
+    place: FaultPoint,
     skip: AtomicUsize,
     on: AtomicBool,
 }
 
 impl FailAt {
-    fn new(place: Place, skip: usize) -> Arc<Self> {
+    fn new(place: FaultPoint, skip: usize) -> Arc<Self> {
         Arc::new(Self {
             place,
             skip: AtomicUsize::new(skip),
@@ -70,7 +70,7 @@ impl FailAt {
 }
 
 impl FaultHook for FailAt {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         if place != self.place || !self.on.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -307,13 +307,17 @@ async fn what_is_acknowledged_is_queryable_before_and_after_a_flush() {
 
 #[tokio::test]
 async fn a_crash_at_any_place_loses_and_repeats_nothing() {
-    let mut places = vec![Place::FlushStart, Place::LogDelete, Place::LogCreate];
+    let mut places = vec![FaultPoint::FlushStart, FaultPoint::LogDelete, FaultPoint::LogCreate];
     for table in Table::ALL {
-        places.extend([Place::FilesWrite(table), Place::Commit(table), Place::Committed(table)]);
+        places.extend([
+            FaultPoint::FilesWrite(table),
+            FaultPoint::Commit(table),
+            FaultPoint::Committed(table),
+        ]);
     }
     for place in places {
         // Opening the store creates the first segment.
-        let skip = usize::from(place == Place::LogCreate);
+        let skip = usize::from(place == FaultPoint::LogCreate);
         let dir = tempfile::tempdir().unwrap();
         let mut load = Load::new();
         let mut total = {
@@ -331,7 +335,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
             total += load.append(&store, "t", 4).await;
             let flushed = store.flush().await;
             // If a segment cannot be deleted, the flush does not fail.
-            assert_eq!(flushed.is_err(), place != Place::LogDelete, "{place:?}");
+            assert_eq!(flushed.is_err(), place != FaultPoint::LogDelete, "{place:?}");
             // The store accepts profiles while the flush fails, except if the log itself fails.
             total += load.append(&store, "t", 2).await;
             check(&store.snapshot(), "t", total);
@@ -375,7 +379,7 @@ fn check_no_garbage(snapshot: &Snapshot) {
 async fn a_flush_that_fails_is_tried_again_until_it_succeeds() {
     for place in Table::ALL
         .into_iter()
-        .flat_map(|table| [Place::Commit(table), Place::Committed(table)])
+        .flat_map(|table| [FaultPoint::Commit(table), FaultPoint::Committed(table)])
     {
         let dir = tempfile::tempdir().unwrap();
         let hook = FailAt::new(place, 0);
@@ -403,7 +407,7 @@ async fn a_flush_that_fails_is_tried_again_until_it_succeeds() {
 #[tokio::test]
 async fn a_full_disk_refuses_profiles_and_heals_by_itself() {
     let dir = tempfile::tempdir().unwrap();
-    let hook = FailAt::new(Place::LogSync, 2);
+    let hook = FailAt::new(FaultPoint::LogSync, 2);
     let store = open(StoreConfig {
         faults: Faults::new(hook.clone()),
         ..config(dir.path())
@@ -564,25 +568,25 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
             tokio::spawn(async move {
                 let mut load = Load::new();
                 load.next = client * 1000;
-                let mut most = 0;
+                let mut max = 0;
                 for _ in 0..40 {
                     let (profile, _) = load.next();
                     assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
-                    most = most.max(store.published.head_bytes());
+                    max = max.max(store.published.head_bytes());
                 }
-                most
+                max
             })
         })
         .collect();
-    let mut most = 0;
+    let mut max = 0;
     for client in clients {
-        most = most.max(client.await.unwrap());
+        max = max.max(client.await.unwrap());
     }
     store.flush().await.unwrap();
     let rows: u64 = store.snapshot().files.iter().map(|file| file.rows).sum();
     assert!(rows > 0);
     // One profile of each client may still be accepted. The first profile of a head needs memory for its names.
-    assert!(most < flush_bytes * 6, "{most} bytes at most");
+    assert!(max < flush_bytes * 6, "{max} bytes at most");
     store.close(Duration::from_secs(30)).await.unwrap();
 }
 
@@ -592,7 +596,7 @@ async fn heads_that_cannot_be_flushed_push_back() {
     let store = open(StoreConfig {
         head_limit_bytes: 100_000,
         flush_bytes: 10_000,
-        faults: Faults::new(FailAt::new(Place::FlushStart, 0)),
+        faults: Faults::new(FailAt::new(FaultPoint::FlushStart, 0)),
         ..config(dir.path())
     });
     let mut load = Load::new();

@@ -9,7 +9,7 @@ use arrow::array::AsArray;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::log::damaged;
 use crate::store::log::record;
@@ -81,15 +81,15 @@ fn ids(dir: &Path) -> Vec<String> {
 }
 
 /// A fault that panics instead of failing.
-struct Panics(Place);
+struct Panics(FaultPoint);
 
 impl FaultHook for Panics {
-    fn check(&self, place: Place) -> std::io::Result<()> {
+    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
         self.done(place);
         Ok(())
     }
 
-    fn done(&self, place: Place) {
+    fn done(&self, place: FaultPoint) {
         assert!(place != self.0, "made to panic");
     }
 }
@@ -97,10 +97,10 @@ impl FaultHook for Panics {
 #[tokio::test]
 async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
     for (place, thread) in [
-        (Place::LogWrite, "write-ahead log"),
-        (Place::Acknowledge, "store-apply"),
-        (Place::FlushStart, "store-flush"),
-        (Place::Job("compact"), "store-maintain"),
+        (FaultPoint::LogWrite, "write-ahead log"),
+        (FaultPoint::Acknowledge, "store-apply"),
+        (FaultPoint::FlushStart, "store-flush"),
+        (FaultPoint::Job("compact"), "store-maintain"),
     ] {
         let dir = scratch();
         let store = open(dir.path(), Some(Arc::new(Panics(place))));
@@ -135,7 +135,7 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
         assert!(errors[0].error.message.contains(thread), "{}", errors[0].error.message);
         let flushed = tokio::time::timeout(wait, store.flush()).await.unwrap();
         // Without a log, there is nothing in memory to flush.
-        assert!(flushed.is_err() || place == Place::LogWrite, "{thread}");
+        assert!(flushed.is_err() || place == FaultPoint::LogWrite, "{thread}");
         drop(store);
         // An acknowledged profile exists after a restart.
         drop(open(dir.path(), None));
@@ -151,7 +151,7 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
 struct Unwritable(AtomicBool);
 
 impl FaultHook for Unwritable {
-    fn check(&self, _place: Place) -> std::io::Result<()> {
+    fn check(&self, _place: FaultPoint) -> std::io::Result<()> {
         Ok(())
     }
 
@@ -299,7 +299,7 @@ async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
     drop(store);
     let log = dir.path().join("wal");
     let segments = wal::segments(&log).unwrap();
-    let bad = damaged::BadRecord {
+    let bad = damaged::DamagedRecord {
         place: damaged::RecordPlace {
             segment: *segments.last().unwrap(),
             record: 0,
@@ -307,7 +307,7 @@ async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
         payload: record_of(&profile("a")).into(),
         reason: "an older program could not read it".to_owned(),
     };
-    damaged::put_aside(&log, &bad).unwrap();
+    damaged::save_damaged(&log, &bad).unwrap();
     assert_eq!(repair::repair(dir.path(), false).unwrap().len(), 1);
     assert!(damaged::list(&log).unwrap().is_empty());
     assert_eq!(wal::segments(&log).unwrap(), segments);

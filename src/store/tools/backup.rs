@@ -23,21 +23,21 @@ use crate::store::maintenance::deletion::request;
 use crate::store::open::folder;
 use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::delta::log_files::{version_of, version_of_hint};
-use crate::store::tables::root::{At, Root, log_of};
+use crate::store::tables::root::{DataLocation, Root, log_of};
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tools::check_log::contradictions;
-use crate::store::tools::inspect::on_a_thread;
+use crate::store::tools::inspect::run_on_thread;
 use alluvium_base::file::{create_folders, sync_parent, temporary_name};
 
 /// Maximum number of attempts before the copy fails.
-const ATTEMPTS: usize = 60;
+const MAX_ATTEMPTS: usize = 60;
 /// Number of attempts after which the copy accepts a flush that only some tables contain, because such a flush may
 /// never end.
-const PATIENT_ATTEMPTS: usize = 30;
+const COMPLETE_FLUSH_ATTEMPTS: usize = 30;
 /// Wait before another attempt. A flush of a busy server ends within seconds.
-const WAIT: Duration = Duration::from_millis(200);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Small files at the top of a data folder.
-const SMALL: [&str; 4] = ["VERSION", "WRITER", "CLOCK", "tokens.json"];
+const SMALL_FILES: [&str; 4] = ["VERSION", "WRITER", "CLOCK", "tokens.json"];
 
 /// Counts of the parts that were copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,14 +65,14 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Copies the data folder `at` to the new folder `to`. Tables in a bucket are not copied.
-pub(crate) fn backup<'a>(at: impl Into<At<'a>>, to: &Path) -> Result<Backup, StoreError> {
-    let at = at.into();
-    on_a_thread(|| backup_here(at, to))
+/// Copies the data folder of `location` to the new folder `to`. Tables in a bucket are not copied.
+pub(crate) fn backup<'a>(location: impl Into<DataLocation<'a>>, to: &Path) -> Result<Backup, StoreError> {
+    let location = location.into();
+    run_on_thread(|| copy_data(location, to))
 }
 
-fn backup_here(at: At<'_>, to: &Path) -> Result<Backup, StoreError> {
-    let dir = at.dir;
+fn copy_data(location: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     folder::check_version(dir)?;
     let Some(writer) = folder::writer_of(dir)? else {
@@ -88,10 +88,10 @@ fn backup_here(at: At<'_>, to: &Path) -> Result<Backup, StoreError> {
         )));
     }
     let partial = temporary_name(to);
-    let mut copy = Copy {
+    let mut copy = BackupCopy {
         from: dir,
         to: partial.clone(),
-        root: at.root()?,
+        root: location.root()?,
         writer,
         files: BTreeSet::new(),
         done: Backup::default(),
@@ -108,7 +108,7 @@ fn backup_here(at: At<'_>, to: &Path) -> Result<Backup, StoreError> {
     copied
 }
 
-struct Copy<'a> {
+struct BackupCopy<'a> {
     from: &'a Path,
     to: PathBuf,
     root: Root,
@@ -120,7 +120,7 @@ struct Copy<'a> {
 }
 
 /// The version of a table at which its copy ends.
-struct End {
+struct EndVersion {
     table: Table,
     /// The last version of the table's log that the copy contains.
     version: u64,
@@ -129,20 +129,20 @@ struct End {
     files: Vec<FileEntry>,
 }
 
-impl Copy<'_> {
+impl BackupCopy<'_> {
     fn run(&mut self) -> Result<Backup, StoreError> {
         let mut last = String::new();
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..MAX_ATTEMPTS {
             self.done.attempts += 1;
-            match self.attempt(attempt >= PATIENT_ATTEMPTS) {
+            match self.attempt(attempt >= COMPLETE_FLUSH_ATTEMPTS) {
                 Ok(()) => return Ok(self.done),
                 Err(Failure::Store(error)) => return Err(error),
                 Err(Failure::Changed(reason)) => last = reason,
             }
-            std::thread::sleep(WAIT);
+            std::thread::sleep(RETRY_DELAY);
         }
         Err(StoreError::Request(format!(
-            "cannot make a consistent copy of {} in {ATTEMPTS} attempts: {last}; try again when the \
+            "cannot make a consistent copy of {} in {MAX_ATTEMPTS} attempts: {last}; try again when the \
                 server has less to do",
             self.from.display()
         )))
@@ -174,17 +174,17 @@ impl Copy<'_> {
         for end in &ends {
             self.copy_table(end)?;
         }
-        for name in SMALL {
+        for name in SMALL_FILES {
             self.copy_file(&self.from.join(name))?;
         }
         let kept = self.from.join("kept");
         if kept.exists() {
             self.copy_folder(&kept)?;
         }
-        let committed = |end: &End| end.committed.map_or(0, |version| version.max(0) as u64);
+        let committed = |end: &EndVersion| end.committed.map_or(0, |version| version.max(0) as u64);
         let mut remembered = Remembered::read(self.from, &self.writer)?;
-        if let Some(least) = ends.iter().map(committed).min() {
-            remembered.flushed = remembered.flushed.min(least);
+        if let Some(min) = ends.iter().map(committed).min() {
+            remembered.flushed = remembered.flushed.min(min);
         }
         remembered.write(&self.to, &Faults::default())?;
         if let Root::Folder(_) = self.root {
@@ -230,14 +230,14 @@ impl Copy<'_> {
     }
 
     /// Returns the present end of each table, stacks and series first. Returns no ends if the tables are in a bucket.
-    fn ends(&self) -> Result<Vec<End>, StoreError> {
+    fn ends(&self) -> Result<Vec<EndVersion>, StoreError> {
         let mut ends = Vec::new();
         for table in Table::ALL {
             if self.root.folder().is_none() || !self.root.has_log(table)? {
                 continue;
             }
             let opened = DeltaTable::open(&self.root, table)?;
-            ends.push(End {
+            ends.push(EndVersion {
                 table,
                 version: opened.version(),
                 committed: opened.committed(&self.writer)?,
@@ -247,7 +247,7 @@ impl Copy<'_> {
         Ok(ends)
     }
 
-    fn copy_table(&mut self, end: &End) -> Result<(), Failure> {
+    fn copy_table(&mut self, end: &EndVersion) -> Result<(), Failure> {
         let tables = self.from.join("tables");
         let log = tables.join(log_of(end.table));
         let copy = self.to.join("tables").join(log_of(end.table));
@@ -284,7 +284,7 @@ impl Copy<'_> {
 
     /// Checks that the copied tables equal the original tables at `ends`, and that the copied log belongs to the
     /// tables.
-    fn verify(&mut self, ends: &[End]) -> Result<(), Failure> {
+    fn verify(&mut self, ends: &[EndVersion]) -> Result<(), Failure> {
         let changed = |what: &str| Failure::Changed(format!("{what} while it was copied"));
         let root = Root::Folder(self.to.join("tables"));
         let paths = |files: &[FileEntry]| files.iter().map(|file| file.path.clone()).collect::<BTreeSet<_>>();
@@ -303,7 +303,7 @@ impl Copy<'_> {
         if let Some(error) = contradictions(&self.to, &root, &self.writer)?.first() {
             return Err(Failure::Changed(error.to_string()));
         }
-        // These files come from earlier attempts.
+        // Earlier attempts copied these files, which the tables no longer contain.
         for path in self.files.difference(&live) {
             let path = self.to.join("tables").join(path);
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;

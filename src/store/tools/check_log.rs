@@ -7,7 +7,7 @@ use crate::store::common::schema::Table;
 use crate::store::flush::commits;
 use crate::store::flush::commits::Remembered;
 use crate::store::flush::lineage::Lineage;
-use crate::store::log::reader::Ending;
+use crate::store::log::reader::UnreadableBytes;
 use crate::store::log::{damaged, reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
 use crate::store::tables::delta::DeltaTable;
@@ -16,7 +16,7 @@ use crate::store::tools::findings::{Checked, Severity};
 
 /// Number of times that tables and log are read before a contradiction is reported, because a running server changes
 /// both.
-const LOOKS: usize = 10;
+const MAX_ATTEMPTS: usize = 10;
 
 /// Checks the segments of the log, and reports the damaged records beside it.
 pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
@@ -36,19 +36,19 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
         if wal::segments(&folder)?.last().is_some_and(|last| *last > number) {
             // A running server may have ended the segment since it was read.
             if segment.ending.torn_bytes > 0 {
-                let Some(again) = Segment::read(&path)? else {
+                let Some(reread) = Segment::read(&path)? else {
                     continue;
                 };
-                segment = again;
+                segment = reread;
             }
-            segment.ending = segment.ending.of_ended();
+            segment.ending = segment.ending.of_closed_segment();
         }
         checked.segments += 1;
         checked.records += segment.records;
         for reason in segment.bad_records {
             checked.add(Severity::Error, "record", dir, &path, reason);
         }
-        let Ending {
+        let UnreadableBytes {
             torn_bytes,
             damaged_bytes,
         } = segment.ending;
@@ -68,7 +68,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
 
 /// The contents of a segment of the log.
 struct Segment {
-    ending: Ending,
+    ending: UnreadableBytes,
     records: u64,
     /// The reasons why records cannot be used.
     bad_records: Vec<String>,
@@ -101,8 +101,8 @@ impl Segment {
 /// Checks whether tables and log contain the commits that the folder remembers, and whether another folder has
 /// committed as the same writer.
 pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
-    let found = match contradictions(dir, root, writer) {
-        Ok(found) => found,
+    let errors = match contradictions(dir, root, writer) {
+        Ok(errors) => errors,
         Err(error @ StoreError::Damaged { .. }) => {
             let path = dir.join(commits::FILE);
             // The check of the tables reports damage in a table's log.
@@ -114,7 +114,7 @@ pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut
         Err(StoreError::Table { .. }) => return Ok(()),
         Err(error) => return Err(error),
     };
-    for error in found {
+    for error in errors {
         let (kind, path) = match &error {
             StoreError::MissingEntry { place, .. } => ("entry-missing", place.join("_delta_log")),
             StoreError::CopiedFolder { table, .. } => ("copied", root.name(table.name())),
@@ -139,8 +139,8 @@ pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Ve
         let versions = versions.collect::<Result<_, _>>()?;
         Ok((tables, versions))
     };
-    let mut found = Vec::new();
-    for _ in 0..LOOKS {
+    let mut errors = Vec::new();
+    for _ in 0..MAX_ATTEMPTS {
         let before = Remembered::read(dir, writer)?;
         let (tables, versions) = open()?;
         let remembered = Remembered {
@@ -164,8 +164,8 @@ pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Ve
             Err(error) if is_still => return Err(error),
             Err(_) => {}
             Ok(some) if is_still => return Ok(some),
-            Ok(some) => found = some,
+            Ok(some) => errors = some,
         }
     }
-    Ok(found)
+    Ok(errors)
 }

@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 
 use crate::store::common::error::StoreError;
+use crate::store::common::lifecycle;
 use crate::store::common::schema::Table;
 use crate::store::flush::files::name_of;
 use crate::store::log::wal;
@@ -27,7 +28,7 @@ use crate::store::tables::delta::log_files::is_temporary;
 use crate::store::tables::delta::sums::Extent;
 use crate::store::tables::delta::{DeltaTable, sums};
 use crate::store::tables::references;
-use crate::store::tables::root::{At, Root};
+use crate::store::tables::root::{DataLocation, Root};
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tools::check_log::{check_lineage, check_log};
 
@@ -79,24 +80,27 @@ impl Size {
 }
 
 /// Checks every file of a data folder.
-pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
-    let at = at.into();
-    on_a_thread(|| check_here(at))
+pub fn check<'a>(location: impl Into<DataLocation<'a>>) -> Result<Checked, StoreError> {
+    let location = location.into();
+    run_on_thread(|| check_location(location))
 }
 
 /// Measures the sizes of the tables and of the log in a data folder.
-pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
-    let at = at.into();
-    on_a_thread(|| stats_here(at))
+pub fn stats<'a>(location: impl Into<DataLocation<'a>>) -> Result<Stats, StoreError> {
+    let location = location.into();
+    run_on_thread(|| read_stats(location))
 }
 
 /// Runs `work` on a thread outside of any runtime. Inside a runtime, `object_store` would move its work there.
-pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
-    std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
+pub(crate) fn run_on_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
+    std::thread::scope(|threads| {
+        let result = threads.spawn(work).join();
+        result.unwrap_or_else(|panic| Err(StoreError::Panicked(lifecycle::message(panic.as_ref()))))
+    })
 }
 
-fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
-    let dir = at.dir;
+fn check_location(location: DataLocation<'_>) -> Result<Checked, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let mut checked = Checked::default();
     let writer = match folder::check_version(dir).and_then(|_| folder::writer_of(dir)) {
@@ -107,9 +111,9 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
         }
     };
     check_log(dir, &mut checked)?;
-    let root = at.root()?;
+    let root = location.root()?;
     check_lineage(dir, &root, &writer, &mut checked)?;
-    let mut live = Live::default();
+    let mut live = LiveFiles::default();
     for table in Table::ALL {
         check_table(dir, &root, table, &writer, &mut live, &mut checked)?;
     }
@@ -130,8 +134,8 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
 
 /// Live files, by the result of their check.
 #[derive(Default)]
-struct Live {
-    sound: Vec<FileEntry>,
+struct LiveFiles {
+    intact: Vec<FileEntry>,
     damaged: HashSet<String>,
 }
 
@@ -140,7 +144,7 @@ fn check_table(
     root: &Root,
     table: Table,
     writer: &str,
-    found: &mut Live,
+    live_files: &mut LiveFiles,
     checked: &mut Checked,
 ) -> Result<(), StoreError> {
     let folder = root.name(table.name());
@@ -153,8 +157,8 @@ fn check_table(
     }
     // Logs in a bucket have no checksums of this store.
     if let Root::Folder(_) = root {
-        for fault in sums::look(&folder.join("_delta_log"), Extent::Whole)?.faults {
-            let severity = if fault.matters {
+        for fault in sums::check_log_files(&folder.join("_delta_log"), Extent::Whole)?.faults {
+            let severity = if fault.is_needed {
                 Severity::Error
             } else {
                 Severity::Warning
@@ -164,9 +168,9 @@ fn check_table(
     }
     let open = || DeltaTable::open(root, table).and_then(|opened| Ok((opened.files()?, opened)));
     let (files, mut opened) = match open() {
-        Ok(found) => found,
+        Ok(live_files) => live_files,
         Err(error) => {
-            // `sums::look` has already reported damage to a known file.
+            // `sums::check_log_files` has already reported damage to a known file.
             if !matches!(error, StoreError::Damaged { .. }) {
                 checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
             }
@@ -177,11 +181,11 @@ fn check_table(
     for file in &files {
         checked.files += 1;
         checked.bytes += file.size;
-        let Some((kind, detail)) = fault_of(root, file) else {
-            found.sound.push(file.clone());
+        let Some((kind, detail)) = find_fault(root, file) else {
+            live_files.intact.push(file.clone());
             continue;
         };
-        found.damaged.insert(file.path.clone());
+        live_files.damaged.insert(file.path.clone());
         // A running server may have replaced and deleted the file meanwhile.
         opened.reload()?;
         live = opened.files()?.into_iter().map(|file| file.path).collect();
@@ -191,10 +195,10 @@ fn check_table(
     }
     let live: HashSet<&str> = live.iter().map(String::as_str).collect();
     for dead in vacuum::dead_files(root, table, &live, &mut Removals::default())? {
-        let ours = name_of(&dead.path).contains(writer) && !writer.is_empty();
+        let is_own = name_of(&dead.path).contains(writer) && !writer.is_empty();
         let (kind, detail) = match dead.removed {
             Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
-            None if ours => ("uncommitted", "it was never committed".to_owned()),
+            None if is_own => ("uncommitted", "it was never committed".to_owned()),
             None => ("orphan", "no table lists it".to_owned()),
         };
         checked.add(Severity::Info, kind, dir, &root.name(&dead.path), detail);
@@ -204,7 +208,7 @@ fn check_table(
 
 /// Checks that rows refer to existing names. The tables of names are listed after the tables of rows, because a running
 /// server writes names before the rows that need them, and removes names after those rows.
-fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked) -> Result<(), StoreError> {
+fn check_references(dir: &Path, root: &Root, live: &LiveFiles, checked: &mut Checked) -> Result<(), StoreError> {
     let files_of = |table| {
         if root.has_log(table)? {
             DeltaTable::open(root, table)?.files()
@@ -220,7 +224,7 @@ fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked
         };
         names.extend(files);
     }
-    for fault in references::follow(root, &found.sound, &names, &found.damaged) {
+    for fault in references::follow(root, &live.intact, &names, &live.damaged) {
         // A running server may have replaced the file meanwhile.
         if files_of(fault.file.table)?
             .iter()
@@ -234,7 +238,7 @@ fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked
 }
 
 /// Returns the kind and the description of a fault of a live file, if any.
-fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
+fn find_fault(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     let wrong_size = |size: u64| {
         let kind = if size < file.size {
             "file-truncated"
@@ -248,14 +252,14 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
         Root::Folder(folder) => match File::open(folder.join(&file.path)) {
             Ok(open) => {
                 let size = open.metadata().map_or(0, |metadata| metadata.len());
-                wrong_size(size).or_else(|| fault_of_content(file, &open, open.try_clone()))
+                wrong_size(size).or_else(|| find_content_fault(file, &open, open.try_clone()))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
             Err(error) => Some(("file-unreadable", error.to_string())),
         },
         Root::Bucket(_) => match root.read(&file.path) {
             Ok(bytes) => {
-                wrong_size(bytes.len() as u64).or_else(|| fault_of_content(file, bytes.as_ref(), Ok(bytes.clone())))
+                wrong_size(bytes.len() as u64).or_else(|| find_content_fault(file, bytes.as_ref(), Ok(bytes.clone())))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
             Err(error) => Some(("file-unreadable", error.to_string())),
@@ -264,7 +268,7 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
 }
 
 /// Compares the bytes of a file with their checksum. Without a checksum, decodes the file instead.
-fn fault_of_content<C: ChunkReader + 'static>(
+fn find_content_fault<C: ChunkReader + 'static>(
     file: &FileEntry,
     bytes: impl Read,
     chunks: std::io::Result<C>,
@@ -310,25 +314,25 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
             .iter()
             .map(|table| dir.join("tables").join(table.name()).join("_delta_log")),
     );
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for folder in folders.iter().filter(|folder| folder.exists()) {
         for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
             let entry = entry.map_err(StoreError::io("list", folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if is_temporary(&name) {
-                found.push(entry.path());
+                paths.push(entry.path());
             }
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
-fn stats_here(at: At<'_>) -> Result<Stats, StoreError> {
-    let dir = at.dir;
+fn read_stats(location: DataLocation<'_>) -> Result<Stats, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let layout = folder::check_version(dir)?.unwrap_or(0);
-    let root = at.root()?;
+    let root = location.root()?;
     let mut stats = Stats {
         layout,
         ..Stats::default()

@@ -19,7 +19,7 @@ use crate::store::log::{damaged, reader, wal};
 use crate::store::maintenance;
 use crate::store::open::folder::Folder;
 use crate::store::tables::delta::{DeltaTable, sums};
-use crate::store::tables::root::{At, Root, log_of};
+use crate::store::tables::root::{DataLocation, Root, log_of};
 use crate::store::tools::{check_log, inspect};
 use alluvium_base::file::sync_parent;
 
@@ -33,16 +33,16 @@ pub(crate) struct Action {
 
 /// Repairs a folder. Files in a bucket are never removed. If `accept_loss` is true, tables and log are treated as
 /// complete even if they lack data.
-pub(crate) fn repair<'a>(at: impl Into<At<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
-    let at = at.into();
-    inspect::on_a_thread(|| repair_here(at, accept_loss))
+pub(crate) fn repair<'a>(location: impl Into<DataLocation<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+    let location = location.into();
+    inspect::run_on_thread(|| repair_location(location, accept_loss))
 }
 
-fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
-    let dir = at.dir;
+fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+    let dir = location.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let folder = Folder::open(dir, &Faults::default())?;
-    let root = at.root()?;
+    let root = location.root()?;
     let mut actions = Vec::new();
     let mut act = |path: &Path, done: String| {
         let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
@@ -66,7 +66,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     if accept_loss && accept(dir, &root, &folder.writer)? {
         act(
             &dir.join(commits::FILE),
-            "accepted the loss: the contents of tables and log count as complete".to_owned(),
+            "accepted the loss: the contents of tables and log are treated as complete".to_owned(),
         );
     }
     // If tables or log lack data, files that no table lists may be the only copy of profiles.
@@ -89,7 +89,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
         removed += maintenance::remove_unnamed(&root, table, &folder.writer, &live, &Faults::default())?;
         if removed > 0 {
             act(
-                &opened.place(),
+                &opened.location(),
                 format!(
                     "removed {removed} files that were never committed; their contents are in the log or in the \
                         files that they were made from"
@@ -108,8 +108,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     }
     let segments = wal::segments(&folder.log)?;
     for path in damaged::list(&folder.log)? {
-        // The segment of the record was never flushed. The next start replays the record from the segment, and must not
-        // find the record twice.
+        // The next start replays the record from its segment, and must not find the record twice.
         if damaged::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             damaged::forget_reason(&path);
@@ -117,7 +116,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
                 &path,
                 "removed; its segment still has the record, and the next start replays it".to_owned(),
             );
-        } else if let Some(number) = take_up(&path, last + 1)? {
+        } else if let Some(number) = restore_record(&path, last + 1)? {
             last = number;
             let done = format!("became segment {number} of the log; the next start replays it");
             act(&path, done);
@@ -148,7 +147,7 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
         return Ok(false);
     }
     let mut remembered = Remembered::read(dir, writer)?;
-    let mut least = u64::MAX;
+    let mut min = u64::MAX;
     for table in Table::ALL {
         let mut committed = 0;
         if root.has_log(table)? {
@@ -156,17 +155,17 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
             committed = opened.committed(writer)?.map_or(0, |version| version.max(0) as u64);
             remembered.processes.extend(opened.process(writer)?);
         }
-        least = least.min(committed);
+        min = min.min(committed);
         remembered.accepted = remembered.accepted.max(committed);
     }
     remembered.accepted = remembered.accepted.max(remembered.flushed);
-    remembered.flushed = remembered.flushed.min(least);
+    remembered.flushed = remembered.flushed.min(min);
     remembered.write(dir, &Faults::default())?;
     Ok(true)
 }
 
 /// Turns a damaged record into segment `number`, if this program can replay and write it.
-fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
+fn restore_record(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
     let mut records = Vec::new();
     let place = RecordPlace {
         segment: number,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::client::error::{ClientError, error_chain};
+use crate::client::error::ClientError;
 use crate::client::options::{ClientOptions, ProxyOptions};
 use crate::client::tls::configure;
 
@@ -46,13 +46,11 @@ pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, Cl
     for proxy in proxies(&options.proxy)? {
         builder = builder.proxy(proxy);
     }
-    builder
-        .build()
-        .map_err(|error| ClientError::Client(error_chain(&error)))
+    builder.build().map_err(ClientError::Client)
 }
 
 fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
-    let wrong = |error: reqwest::Error| ClientError::Proxy(error_chain(&error));
+    let wrong = ClientError::Proxy;
     let mut proxies = Vec::new();
     if let Some(url) = &options.url {
         let no_proxy = reqwest::NoProxy::from_string(&options.no_proxy);

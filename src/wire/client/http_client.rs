@@ -50,7 +50,7 @@ impl HttpClient {
                 format!("Bearer {}", provider.token().await.map_err(ClientError::Provided)?)
             }
         };
-        let mut value = HeaderValue::from_str(&authorization).map_err(|_| ClientError::Header)?;
+        let mut value = HeaderValue::from_str(&authorization)?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
         Ok(headers)

@@ -16,9 +16,11 @@ mod tests;
 mod tls;
 
 pub use body::{BodyError, read_beginning, read_body, read_decoded};
-pub use error::{ClientError, error_chain, without_secrets};
+pub use error::{ClientError, ProviderError, error_chain, without_secrets};
 pub use http_client::HttpClient;
 pub use options::{ClientOptions, Credential, Secret};
 pub use options::{OAuth2, ProxyOptions, TokenProvider};
-pub use tls::TlsVersion;
-pub use tls::{Pem, TlsOptions};
+pub use tls::{TlsOptions, TlsVersion};
+
+/// A certificate or a key of [`TlsOptions`].
+pub use alluvium_base::pem::Pem;

@@ -9,7 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use crate::client::connections::connections;
-use crate::client::error::{ClientError, error_chain};
+use crate::client::error::{ClientError, OAuth2Error};
 use crate::client::options::{OAuth2, basic};
 
 /// A token is renewed this long before its expiry, so that it does not expire in transit.
@@ -46,10 +46,7 @@ impl TokenCache {
 
     /// Returns a valid token; requests one from the token server when there is none.
     pub(super) async fn token(&self, oauth2: &OAuth2) -> Result<Arc<str>, ClientError> {
-        let client = self
-            .client
-            .as_ref()
-            .ok_or_else(|| ClientError::OAuth2("no client".to_owned()))?;
+        let client = self.client.as_ref().ok_or(OAuth2Error::NoClient)?;
         // The lock is deliberately held during the request: other callers wait for its result instead of sending
         // requests of their own.
         let mut held = self.token.lock().await;
@@ -63,7 +60,7 @@ impl TokenCache {
         // RFC 6749 prefers it.
         let answer = match ask(client, oauth2, &secret, Place::Header).await {
             Ok(answer) => answer,
-            Err(Refusal::Refused(_)) => ask(client, oauth2, &secret, Place::Body).await?,
+            Err(error) if error.is_refusal() => ask(client, oauth2, &secret, Place::Body).await?,
             Err(error) => return Err(error.into()),
         };
         let text: Arc<str> = answer.access_token.into();
@@ -85,25 +82,9 @@ enum Place {
     Body,
 }
 
-enum Refusal {
-    /// The server responded with 400 or 401: it may accept the secret in the other part of the request.
-    Refused(String),
-    /// Any other failure, which may be temporary.
-    Failed(String),
-}
-
-impl From<Refusal> for ClientError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Refused(message) | Refusal::Failed(message) => ClientError::OAuth2(message),
-        }
-    }
-}
-
-async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Place) -> Result<Answer, Refusal> {
-    let url = &oauth2.token_url;
-    let failed =
-        |error: &reqwest::Error| Refusal::Failed(format!("cannot request a token from {url}: {}", error_chain(error)));
+async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Place) -> Result<Answer, OAuth2Error> {
+    let url = || Box::new(oauth2.token_url.clone());
+    let failed = |source: reqwest::Error| OAuth2Error::Request { url: url(), source };
     let mut form = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
     if !oauth2.scopes.is_empty() {
         form.push(("scope".to_owned(), oauth2.scopes.join(" ")));
@@ -119,7 +100,7 @@ async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Pla
         .extend_pairs(form)
         .finish();
     let mut request = client
-        .post(url.clone())
+        .post(oauth2.token_url.clone())
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .timeout(TIMEOUT)
         .body(body);
@@ -127,16 +108,11 @@ async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Pla
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         request = request.header(AUTHORIZATION, basic(&encode(&oauth2.client_id), &encode(secret)));
     }
-    let response = request.send().await.map_err(|error| failed(&error))?;
+    let response = request.send().await.map_err(failed)?;
     let status = response.status();
-    let body = response.bytes().await.map_err(|error| failed(&error))?;
+    let body = response.bytes().await.map_err(failed)?;
     if !status.is_success() {
-        let message = format!("{url} responded with status {status}");
-        return Err(match status.as_u16() {
-            400 | 401 => Refusal::Refused(message),
-            _ => Refusal::Failed(message),
-        });
+        return Err(OAuth2Error::Status { url: url(), status });
     }
-    serde_json::from_slice(&body)
-        .map_err(|error| Refusal::Failed(format!("cannot read the response of {url}: {error}")))
+    serde_json::from_slice(&body).map_err(|source| OAuth2Error::Response { url: url(), source })
 }

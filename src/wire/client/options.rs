@@ -8,7 +8,7 @@ use base64::Engine as _;
 use http::HeaderMap;
 use url::Url;
 
-use crate::client::error::ClientError;
+use crate::client::error::{ClientError, ProviderError};
 use crate::client::tls::TlsOptions;
 use alluvium_base::BoxFuture;
 
@@ -89,7 +89,7 @@ pub enum Credential {
 /// Provides bearer tokens and caches them while they are valid.
 pub trait TokenProvider: std::fmt::Debug + Send + Sync {
     /// Returns the token for the next request, or the reason why there is none.
-    fn token(&self) -> BoxFuture<'_, Result<Arc<str>, String>>;
+    fn token(&self) -> BoxFuture<'_, Result<Arc<str>, ProviderError>>;
 }
 
 /// A secret, or the file that holds it.
@@ -118,7 +118,10 @@ impl Secret {
             Self::File(path) => tokio::fs::read_to_string(path)
                 .await
                 .map(|text| Arc::from(text.trim()))
-                .map_err(|error| ClientError::File(path.clone(), error)),
+                .map_err(|source| ClientError::File {
+                    path: path.clone(),
+                    source,
+                }),
         }
     }
 }

@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 use crate::files::error::FileError;
 use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
 use crate::folded::parts;
-use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, LimitExceeded, NodeId, Size, SizeLimit};
 
 /// Maximum number of frame texts to remember. Several texts may stand for one frame of the profile.
 const MAX_KNOWN: usize = 1 << 17;
@@ -49,14 +49,14 @@ struct Stacks<'a> {
 impl<'a> Stacks<'a> {
     fn new() -> Self {
         Self {
-            tree: CallTree::new(Room::new(Size::MOST)),
+            tree: CallTree::new(SizeLimit::new(Size::MAX)),
             frames: HashMap::new(),
             last: "",
             calls: Vec::new(),
         }
     }
 
-    fn add(&mut self, stack: &'a str, count: i64) -> Result<(), TooMany> {
+    fn add(&mut self, stack: &'a str, count: i64) -> Result<(), LimitExceeded> {
         let pairs = stack.bytes().zip(self.last.bytes());
         let same = pairs.take_while(|(new, old)| new == old).count();
         // A frame occurs in both stacks only if the semicolon after its text is also equal.
@@ -87,7 +87,7 @@ impl<'a> Stacks<'a> {
         self.tree.add(node, count)
     }
 
-    fn frame(&mut self, text: &'a str) -> Result<Option<FrameId>, TooMany> {
+    fn frame(&mut self, text: &'a str) -> Result<Option<FrameId>, LimitExceeded> {
         if let Some(known) = self.frames.get(text) {
             return Ok(Some(*known));
         }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 use crate::files::imported::{ImportedProfile, Meaning};
-use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, LimitExceeded, NodeId, Size, SizeLimit};
 
 const MICROSECOND_NANOS: f64 = 1e3;
 
@@ -16,7 +16,7 @@ pub(super) struct Durations<'a> {
     tree: CallTree,
     threads: BTreeMap<(&'a str, &'a str), Vec<Event>>,
     /// The first limit that was exceeded, if any. `finish` returns it as an error.
-    problem: Option<TooMany>,
+    problem: Option<LimitExceeded>,
 }
 
 /// An event: a call begins, or the innermost call ends.
@@ -38,7 +38,7 @@ struct Place<'a> {
 impl Default for Durations<'_> {
     fn default() -> Self {
         Self {
-            tree: CallTree::new(Room::new(Size::MOST)),
+            tree: CallTree::new(SizeLimit::new(Size::MAX)),
             threads: BTreeMap::new(),
             problem: None,
         }
@@ -73,7 +73,7 @@ impl<'a> Durations<'a> {
     }
 
     /// Returns the calls as a profile, or `None` when there are none.
-    pub(super) fn finish(mut self) -> Result<Option<ImportedProfile>, TooMany> {
+    pub(super) fn finish(mut self) -> Result<Option<ImportedProfile>, LimitExceeded> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
@@ -93,7 +93,7 @@ impl<'a> Durations<'a> {
 }
 
 /// Adds the time between two events of a thread to the innermost open call.
-fn add(tree: &mut CallTree, events: &[Event]) -> Result<(), TooMany> {
+fn add(tree: &mut CallTree, events: &[Event]) -> Result<(), LimitExceeded> {
     let mut calls: Vec<NodeId> = Vec::new();
     let mut since = 0.0;
     for event in events {

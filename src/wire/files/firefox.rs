@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::files::error::FileError;
 use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
-use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, LimitExceeded, NodeId, Size, SizeLimit};
 
 const MICROSECOND_NANOS: f64 = 1e3;
 const MILLISECOND_NANOS: f64 = 1e6;
@@ -158,7 +158,7 @@ enum Count {
 #[derive(Debug, thiserror::Error)]
 enum Problem {
     #[error(transparent)]
-    TooMany(#[from] TooMany),
+    TooMany(#[from] LimitExceeded),
     #[error("`{0}` is missing: save the file from the profiler's page or with samply")]
     Missing(&'static str),
     #[error("`{table}` has no row {row}")]
@@ -193,7 +193,7 @@ fn profile(file: &File<'_>, count: Count) -> Result<Option<ImportedProfile>, Pro
         Count::Cpu | Count::Wall => Weight::Samples,
         Count::Weights(weight) => weight,
     };
-    let mut tree = CallTree::new(Room::new(Size::MOST));
+    let mut tree = CallTree::new(SizeLimit::new(Size::MAX));
     let mut rows = 0;
     for thread in &file.threads {
         if Weight::of(&thread.samples)? == wanted && !thread.samples.stack.is_empty() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use alluvium_profile::call_tree::{CallTree, TooMany};
+use alluvium_profile::call_tree::{CallTree, LimitExceeded};
 use alluvium_profile::decoded::Columns;
 use alluvium_profile::pprof::{Profile, ValueType};
 
@@ -97,7 +97,7 @@ impl ImportedProfile {
     }
 
     /// Converts the stacks of a tree to a profile; returns `None` when the tree has none.
-    pub(super) fn of_tree(tree: CallTree, meaning: Meaning<'_>) -> Result<Option<Self>, TooMany> {
+    pub(super) fn of_tree(tree: CallTree, meaning: Meaning<'_>) -> Result<Option<Self>, LimitExceeded> {
         let (columns, _) = tree.into_columns(Profile::default(), 1)?;
         let Some(columns) = columns else { return Ok(None) };
         let kind = ValueType {

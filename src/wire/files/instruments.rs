@@ -12,7 +12,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use crate::files::error::FileError;
 use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
-use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, LimitExceeded, NodeId, Size, SizeLimit};
 
 /// First element of every exported file.
 const ROOT: &str = "<trace-query-result";
@@ -31,7 +31,7 @@ enum Problem {
     #[error(transparent)]
     Xml(#[from] quick_xml::Error),
     #[error(transparent)]
-    TooMany(#[from] TooMany),
+    TooMany(#[from] LimitExceeded),
     #[error("it ends within an element")]
     End,
     #[error("elements are nested more than {0} levels deep")]
@@ -179,7 +179,7 @@ struct Table {
 impl Table {
     fn new() -> Self {
         Self {
-            tree: CallTree::new(Room::new(Size::MOST)),
+            tree: CallTree::new(SizeLimit::new(Size::MAX)),
             kind: None,
             known: HashMap::new(),
             frames: Vec::new(),
@@ -334,7 +334,7 @@ impl Table {
     }
 
     /// Returns the frame that has been read. If the function is unknown, the frame has the name of its binary.
-    fn frame(&mut self) -> Result<FrameId, TooMany> {
+    fn frame(&mut self) -> Result<FrameId, LimitExceeded> {
         let Frame {
             name,
             binary,

@@ -26,7 +26,7 @@ use bytes::Bytes;
 use crate::byte_order::without_mark;
 use crate::ingest;
 use alluvium_profile::decoded::Columns;
-use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::jfr::{Recording, RecordingFacts};
 use alluvium_profile::{legacy, pprof};
 
 pub use error::FileError;
@@ -78,7 +78,7 @@ pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
 
 fn recording(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let recording = Recording::read(plain, &[]).map_err(|error| FileFormat::Jfr.wrong(&error))?;
-    let about = About {
+    let about = RecordingFacts {
         time_nanos: recording.start_nanos(),
         duration_nanos: recording.duration_nanos(),
         period_nanos: recording.interval_nanos().unwrap_or(RECORDING_PERIOD_NANOS),

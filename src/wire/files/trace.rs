@@ -67,6 +67,16 @@ fn read_within(json: &[u8], max_bytes: usize) -> Result<Vec<ImportedProfile>, Fi
 /// Process and thread, or process and profile id, as they are in the JSON.
 type Key<'a> = (&'a str, &'a str);
 
+/// The reason why an event cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum EventError {
+    /// The arguments of an event have an unexpected form.
+    #[error("event `{name}`: {source}")]
+    Arguments { name: String, source: serde_json::Error },
+    #[error("there are more than {MAX_PROFILES} profiles")]
+    TooManyProfiles,
+}
+
 /// Contents of the events that have been read so far.
 #[derive(Default)]
 struct Found<'a> {
@@ -176,7 +186,7 @@ fn text(value: Option<&RawValue>) -> &str {
 
 impl<'a> Found<'a> {
     /// Adds the data of an event. Fails if the event is invalid.
-    fn take(&mut self, event: Event<'a>) -> Result<(), String> {
+    fn take(&mut self, event: Event<'a>) -> Result<(), EventError> {
         let thread = (text(event.pid), text(event.tid));
         match (event.name.as_ref(), event.ph.as_ref()) {
             ("thread_name", _) => {
@@ -190,7 +200,10 @@ impl<'a> Found<'a> {
                 let args = event.args.map(|args| serde_json::from_str(args.get()));
                 let args: ProfileArguments<'a> = args
                     .transpose()
-                    .map_err(|error| format!("event `{name}`: {error}"))?
+                    .map_err(|source| EventError::Arguments {
+                        name: name.to_owned(),
+                        source,
+                    })?
                     .unwrap_or_default();
                 let key = (text(event.pid), text(event.id));
                 let is_start = name == "Profile";
@@ -210,11 +223,18 @@ impl<'a> Found<'a> {
 
     /// Adds a part of a profile. The event that starts a profile names its thread. The chunks may come from another
     /// thread, and before that event.
-    fn add(&mut self, key: Key<'a>, thread: Key<'a>, is_start: bool, time: &str, data: Data<'a>) -> Result<(), String> {
+    fn add(
+        &mut self,
+        key: Key<'a>,
+        thread: Key<'a>,
+        is_start: bool,
+        time: &str,
+        data: Data<'a>,
+    ) -> Result<(), EventError> {
         let index = *self.indices.entry(key).or_insert(self.profiles.len());
         if index == self.profiles.len() {
             if index >= MAX_PROFILES {
-                return Err(format!("there are more than {MAX_PROFILES} profiles"));
+                return Err(EventError::TooManyProfiles);
             }
             self.profiles.push(Part {
                 thread,

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 
 use crate::files::imported::{ImportedProfile, Meaning};
-use alluvium_profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, LimitExceeded, NodeId, Size, SizeLimit};
 
 /// Name and position of a function, as V8 writes them.
 #[derive(Debug, Clone, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) struct Node<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum V8Error {
     #[error(transparent)]
-    TooMany(#[from] TooMany),
+    TooMany(#[from] LimitExceeded),
     #[error("node {0} is called by itself")]
     Circle(u64),
     #[error("node {0} occurs twice")]
@@ -133,7 +133,7 @@ impl<'a> Tree<'a> {
             nodes,
             indices,
             known: vec![None; nodes.len()],
-            tree: CallTree::new(Room::new(Size::MOST)),
+            tree: CallTree::new(SizeLimit::new(Size::MAX)),
         })
     }
 

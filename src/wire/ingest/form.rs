@@ -20,11 +20,34 @@ pub(crate) struct Part {
     pub content: Bytes,
 }
 
-/// Splits a form into its parts. Fails with the reason if the form is invalid.
-pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
-    let boundary = parameter(content_type, "boundary").ok_or("the content type has no boundary")?;
+/// The reason why a body is not a form. Parts are numbered from 1.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FormError {
+    #[error("the content type has no boundary")]
+    NoBoundary,
+    #[error("the boundary must have 1 to 70 characters")]
+    BoundaryLength,
+    #[error("the boundary does not occur in the body")]
+    NoParts,
+    #[error("more than {MAX_PARTS} parts")]
+    TooManyParts,
+    #[error("part {0} is cut off")]
+    Cut(usize),
+    #[error("part {0} has no end of headers")]
+    OpenHeaders(usize),
+    #[error("part {part} has {bytes} bytes of headers, the limit is {MAX_HEAD_BYTES}")]
+    LongHeaders { part: usize, bytes: usize },
+    #[error("part {0} has no end")]
+    NoEnd(usize),
+    #[error("part {0} has no name")]
+    NoName(usize),
+}
+
+/// Splits a form into its parts.
+pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, FormError> {
+    let boundary = parameter(content_type, "boundary").ok_or(FormError::NoBoundary)?;
     if boundary.is_empty() || boundary.len() > 70 {
-        return Err("the boundary must have 1 to 70 characters".to_owned());
+        return Err(FormError::BoundaryLength);
     }
     let opening = format!("--{boundary}");
     let delimiter = format!("\r\n--{boundary}");
@@ -33,7 +56,7 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
     let mut position = if body.starts_with(opening.as_bytes()) {
         opening.len()
     } else {
-        finder.find(body).ok_or("the boundary does not occur in the body")? + delimiter.len()
+        finder.find(body).ok_or(FormError::NoParts)? + delimiter.len()
     };
     let mut parts = Vec::new();
     loop {
@@ -42,21 +65,21 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
             return Ok(parts);
         }
         if parts.len() == MAX_PARTS {
-            return Err(format!("more than {MAX_PARTS} parts"));
+            return Err(FormError::TooManyParts);
         }
+        let part = parts.len() + 1;
         let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let rest = rest.get(blanks..).unwrap_or_default();
         if !rest.starts_with(b"\r\n") {
-            return Err(format!("part {} is cut off", parts.len() + 1));
+            return Err(FormError::Cut(part));
         }
         let start = position + blanks;
-        let head_length =
-            memmem::find(rest, b"\r\n\r\n").ok_or_else(|| format!("part {} has no end of headers", parts.len() + 1))?;
+        let head_length = memmem::find(rest, b"\r\n\r\n").ok_or(FormError::OpenHeaders(part))?;
         if head_length > MAX_HEAD_BYTES {
-            return Err(format!(
-                "part {} has {head_length} bytes of headers, the limit is {MAX_HEAD_BYTES}",
-                parts.len() + 1
-            ));
+            return Err(FormError::LongHeaders {
+                part,
+                bytes: head_length,
+            });
         }
         let head = String::from_utf8_lossy(rest.get(..head_length).unwrap_or_default());
         // If a part has no content, the line end that begins the delimiter may also be the end of the empty line after
@@ -65,10 +88,10 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
         let search_start = content_start - 2;
         let found = finder
             .find(body.get(search_start..).unwrap_or_default())
-            .ok_or_else(|| format!("part {} has no end", parts.len() + 1))?;
+            .ok_or(FormError::NoEnd(part))?;
         let content_end = (search_start + found).max(content_start);
         parts.push(Part {
-            name: part_name(&head).ok_or_else(|| format!("part {} has no name", parts.len() + 1))?,
+            name: part_name(&head).ok_or(FormError::NoName(part))?,
             content: body.slice(content_start..content_end),
         });
         position = search_start + found + delimiter.len();

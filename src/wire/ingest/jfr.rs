@@ -8,7 +8,7 @@ use crate::connect::ConnectError;
 use crate::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
 use crate::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
 use alluvium_profile::DecodedProfile;
-use alluvium_profile::jfr::{self, About, Recording};
+use alluvium_profile::jfr::{self, Recording, RecordingFacts};
 use alluvium_profile::pprof::{self, GzipError};
 
 /// The format of JFR recordings.
@@ -55,7 +55,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         0 => (recording.start_nanos(), recording.duration_nanos()),
         duration => (query.from_nanos, duration),
     };
-    let about = About {
+    let about = RecordingFacts {
         time_nanos,
         duration_nanos,
         period_nanos,

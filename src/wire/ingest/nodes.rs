@@ -9,7 +9,7 @@ use crate::ingest::format::{Opening, Payload, ReadError, too_large};
 use crate::ingest::meaning::Meaning;
 use crate::ingest::query::IngestQuery;
 use alluvium_profile::DecodedProfile;
-use alluvium_profile::call_tree::{CallTree, Calls, Counter, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, Counter, LimitExceeded, Size, SizeLimit};
 
 /// Maximum number of levels. A level costs the sender only three bytes, but takes additional memory here.
 const MAX_LEVELS: usize = 1 << 16;
@@ -43,7 +43,7 @@ pub(super) fn read<Form: Walk>(
         return Err(too_large(opening.limit()).into());
     }
     let meaning = Meaning::of(&query.app, query)?;
-    let mut tree = CallTree::new(Room::new(size::<Form>(bytes)?));
+    let mut tree = CallTree::new(SizeLimit::new(size::<Form>(bytes)?));
     Form::walk(bytes, &mut tree).map_err(refused::<Form>)?;
     let (columns, _) = tree
         .into_columns(meaning.profile(query), meaning.scale)
@@ -93,7 +93,7 @@ enum Problem {
     #[error("{0} bytes follow the last node")]
     Rest(usize),
     #[error("{0}")]
-    TooMany(TooMany),
+    TooMany(LimitExceeded),
 }
 
 /// A node with its level in the tree.
@@ -110,7 +110,7 @@ pub(super) struct Node<'a> {
 
 impl Node<'_> {
     /// Returns an error about this node.
-    pub(super) fn too_many(&self, error: TooMany) -> NodeError {
+    pub(super) fn too_many(&self, error: LimitExceeded) -> NodeError {
         NodeError {
             at: self.at,
             problem: Problem::TooMany(error),

@@ -52,8 +52,7 @@ impl IngestQuery {
             }
         }
         let name = name.unwrap_or_default();
-        (read.app, read.labels) =
-            parse_name(&name).map_err(|reason| ConnectError::invalid(format!("name: {reason}")))?;
+        (read.app, read.labels) = parse_name(&name).map_err(|error| ConnectError::invalid(format!("name: {error}")))?;
         Ok(read)
     }
 
@@ -63,12 +62,32 @@ impl IngestQuery {
     }
 }
 
+/// The reason why the parameter `name` is invalid.
+#[derive(Debug, thiserror::Error)]
+enum NameError {
+    #[error("service name is required")]
+    NoService,
+    /// The name of the service or of a label contains a character that is not allowed.
+    #[error("{what} `{name}`: character is not allowed: `{character}`")]
+    Character {
+        what: &'static str,
+        name: String,
+        character: char,
+    },
+    #[error("`{0}` has no closing brace")]
+    OpenBrace(String),
+    #[error("label `{0}` has no value")]
+    NoValue(String),
+    #[error("label `{0}` has no name")]
+    NoLabel(String),
+}
+
 /// Parses `app{k=v,k2=v2}`, in which values have no quotes.
-fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
+fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), NameError> {
     let (app, rest) = name.split_once('{').unwrap_or((name, ""));
     let app = app.trim();
     if app.is_empty() {
-        return Err("service name is required".to_owned());
+        return Err(NameError::NoService);
     }
     check(app, "service name", |character| {
         character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '/' | '-')
@@ -77,16 +96,16 @@ fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
         return Ok((app.to_owned(), Vec::new()));
     }
     let Some(pairs) = rest.trim_end().strip_suffix('}') else {
-        return Err(format!("`{name}` has no closing brace"));
+        return Err(NameError::OpenBrace(name.to_owned()));
     };
     let mut labels = Vec::new();
     for pair in pairs.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let Some((label, value)) = pair.split_once('=') else {
-            return Err(format!("label `{pair}` has no value"));
+            return Err(NameError::NoValue(pair.to_owned()));
         };
         let (label, value) = (label.trim(), value.trim());
         if label.is_empty() {
-            return Err(format!("label `{pair}` has no name"));
+            return Err(NameError::NoLabel(pair.to_owned()));
         }
         check(label, "label name", |character| {
             character.is_ascii_alphanumeric() || matches!(character, '_' | '.')
@@ -96,10 +115,14 @@ fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
     Ok((app.to_owned(), labels))
 }
 
-fn check(text: &str, what: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), String> {
-    match text.chars().find(|character| !is_allowed(*character)) {
+fn check(name: &str, what: &'static str, is_allowed: impl Fn(char) -> bool) -> Result<(), NameError> {
+    match name.chars().find(|character| !is_allowed(*character)) {
         None => Ok(()),
-        Some(character) => Err(format!("{what} `{text}`: character is not allowed: `{character}`")),
+        Some(character) => Err(NameError::Character {
+            what,
+            name: name.to_owned(),
+            character,
+        }),
     }
 }
 

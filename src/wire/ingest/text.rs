@@ -3,6 +3,8 @@
 //!
 //! The application's name determines the type of the values ([`Meaning`]).
 
+use std::str::Utf8Error;
+
 use bytes::Bytes;
 use hashbrown::HashMap;
 
@@ -68,6 +70,21 @@ struct TooMany {
     limit: usize,
 }
 
+/// The reason why a text is not a profile.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum StacksError {
+    #[error(transparent)]
+    Encoding(#[from] Utf8Error),
+    #[error("no line is a stack and a count")]
+    Empty,
+    #[error("line {line} is longer than {MAX_LINE_BYTES} bytes")]
+    LongLine { line: usize },
+    #[error("line {line}: `{count}` is not a count")]
+    Count { line: usize, count: String },
+    #[error("there are more than {MAX_NAMES} names")]
+    TooManyNames,
+}
+
 fn memory(payload: &Payload, opening: Opening, counts: Counts) -> Result<usize, ConnectError> {
     let text = &payload.content;
     if text.len() > opening.limit() {
@@ -91,14 +108,14 @@ fn read(
 fn read_stacks(body: Bytes, query: &IngestQuery, counts: Counts) -> Result<Vec<DecodedProfile>, ReadError> {
     let meaning = Meaning::of(&query.app, query)?;
     let columns = Columns::read(body, |body| {
-        let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+        let text = std::str::from_utf8(body)?;
         let profile = profile(text, counts, meaning.profile(query), meaning.scale)?;
         if profile.sample_count() == 0 {
-            return Err("no line is a stack and a count".to_owned());
+            return Err(StacksError::Empty);
         }
         Ok(profile)
     })
-    .map_err(|reason| ConnectError::invalid(format!("cannot read the profile as folded stacks: {reason}")))?;
+    .map_err(|error| ConnectError::invalid(format!("cannot read the profile as folded stacks: {error}")))?;
     Ok(vec![meaning.decoded(query, columns)])
 }
 
@@ -126,7 +143,7 @@ fn cost(text_bytes: usize, stacks: usize, frames: usize, names: usize) -> usize 
 }
 
 /// Builds the profile of the lines of `text`. Equal stacks become one sample.
-fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) -> Result<Profile<'a>, String> {
+fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) -> Result<Profile<'a>, StacksError> {
     let sums = sums(text, counts)?;
     let mut builder = Builder::new(about);
     let mut locations: HashMap<&str, u32> = HashMap::new();
@@ -138,7 +155,7 @@ fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) ->
             frames.push(*locations.entry(name).or_insert_with(|| builder.named(name)));
         }
         if locations.len() > MAX_NAMES {
-            return Err(format!("there are more than {MAX_NAMES} names"));
+            return Err(StacksError::TooManyNames);
         }
         builder.sample(frames.iter().copied(), [], &[count.saturating_mul(scale)]);
     }
@@ -146,22 +163,22 @@ fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) ->
 }
 
 /// Returns the stacks of `text` in the order of their first occurrence, with the sums of their counts.
-fn sums(text: &str, counts: Counts) -> Result<Vec<(&str, i64)>, String> {
+fn sums(text: &str, counts: Counts) -> Result<Vec<(&str, i64)>, StacksError> {
     let mut sums: Vec<(&str, i64)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for (index, line) in text.lines().enumerate() {
         if line.len() > MAX_LINE_BYTES {
-            return Err(format!("line {} is longer than {MAX_LINE_BYTES} bytes", index + 1));
+            return Err(StacksError::LongLine { line: index + 1 });
         }
         let (stack, count) = match (counts, line.rsplit_once(' ')) {
             (Counts::One, _) => (line, 1),
             // A line without a count is not a stack.
             (Counts::Given, None) => continue,
             (Counts::Given, Some((stack, count))) => {
-                let count: i64 = count
-                    .trim()
-                    .parse()
-                    .map_err(|_| format!("line {}: `{count}` is not a count", index + 1))?;
+                let count: i64 = count.trim().parse().map_err(|_| StacksError::Count {
+                    line: index + 1,
+                    count: count.to_owned(),
+                })?;
                 (stack, count)
             }
         };
@@ -196,7 +213,7 @@ mod tests {
         assert_eq!(weight(&";".repeat(MAX_FRAMES)).unwrap_err().what, "frames");
     }
 
-    fn read(text: &str, counts: Counts) -> Result<Profile<'_>, String> {
+    fn read(text: &str, counts: Counts) -> Result<Profile<'_>, StacksError> {
         let query = IngestQuery::parse("name=a", 0).unwrap();
         let meaning = Meaning::of(&query.app, &query).unwrap();
         profile(text, counts, meaning.profile(&query), 10)
@@ -209,7 +226,8 @@ mod tests {
             read(&text, Counts::Given).map(|profile| profile.functions.len())
         };
         assert_eq!(of(MAX_NAMES), Ok(MAX_NAMES));
-        assert_eq!(of(MAX_NAMES + 1), Err("there are more than 65536 names".to_owned()));
+        assert_eq!(of(MAX_NAMES + 1), Err(StacksError::TooManyNames));
+        assert_eq!(StacksError::TooManyNames.to_string(), "there are more than 65536 names");
     }
 
     #[test]

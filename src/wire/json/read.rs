@@ -31,7 +31,7 @@ pub trait FromJson {
     fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error>;
 }
 
-/// The fields of a message, implemented by the generated code.
+/// The fields of a message, implemented by the generated code and for OTLP's messages.
 pub trait Fields {
     /// Name of each field in protobuf's JSON and in the proto file. Both are accepted.
     const NAMES: &'static [[&'static str; 2]];
@@ -98,7 +98,7 @@ impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
 }
 
 /// A bytes field as a target for serde, for a field that is hexadecimal in JSON.
-pub(crate) struct Hex<'a>(pub &'a mut Bytes);
+pub(crate) struct Hex<'a>(pub &'a mut Vec<u8>);
 
 impl<'de> DeserializeSeed<'de> for Hex<'_> {
     type Value = ();
@@ -107,7 +107,7 @@ impl<'de> DeserializeSeed<'de> for Hex<'_> {
         *self.0 = reader.deserialize_any(ScalarVisitor {
             expected: "bytes in hexadecimal",
             convert: |scalar| match scalar {
-                Scalar::Null => Some(Bytes::new()),
+                Scalar::Null => Some(Vec::new()),
                 Scalar::Text(text) => hexadecimal_bytes(text),
                 _ => None,
             },
@@ -358,7 +358,7 @@ fn base64_bytes(text: &str) -> Option<Bytes> {
     decoded.ok().map(Bytes::from)
 }
 
-fn hexadecimal_bytes(text: &str) -> Option<Bytes> {
+fn hexadecimal_bytes(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| Some(char::from(*byte).to_digit(16)? as u8);
     let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
         [high, low] => Some(digit(high)? << 4 | digit(low)?),

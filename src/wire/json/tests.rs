@@ -5,7 +5,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::proto::google::{Mapping, Profile, Sample, ValueType};
-use crate::proto::otlp::{AnyValue, KeyValue, Link};
 use crate::proto::push::{PushRequest, RawProfileSeries, RawSample};
 use crate::proto::querier::{SelectSeriesRequest, SelectSeriesResponse, SeriesRequest};
 use crate::proto::types::{LabelPair, Point, Series, TimeSeriesAggregationType};
@@ -150,28 +149,6 @@ fn what_is_no_message_is_refused_with_its_place() {
     assert!(read::<RawSample>(br#"{"rawProfile":"!"}"#).is_err());
     let deep = r#"{"series":["#.repeat(200);
     assert!(read::<PushRequest>(deep.as_bytes()).is_err());
-}
-
-#[test]
-fn ids_of_otlp_are_hexadecimal_and_the_cases_of_a_value_are_fields() {
-    let link = Link {
-        trace_id: Bytes::from_static(&[0x00, 0xab, 0x10]),
-        span_id: Bytes::new(),
-    };
-    assert_eq!(text(&link), r#"{"traceId":"00ab10"}"#);
-    let read_link = |id: &str| read::<Link>(format!(r#"{{"traceId":{id}}}"#).as_bytes());
-    assert_eq!(read_link(r#""00aB10""#).unwrap(), link);
-    assert_eq!(read_link("null").unwrap(), Link::default());
-    for wrong in [r#""abc""#, r#""zz""#, r#""\u00e4""#, "7"] {
-        let error = read_link(wrong).unwrap_err().to_string();
-        assert!(error.contains("bytes in hexadecimal"), "{wrong}: {error}");
-    }
-    let attribute: KeyValue = read(br#"{"key":"pid","value":{"intValue":"7"}}"#).unwrap();
-    let seven = AnyValue {
-        int_value: Some(7),
-        ..AnyValue::default()
-    };
-    assert_eq!(attribute.value, Some(seven));
 }
 
 proptest! {

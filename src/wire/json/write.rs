@@ -106,7 +106,7 @@ write_values! {
 }
 
 /// Bytes to write in hexadecimal.
-pub(crate) struct HexText<'a>(pub &'a Bytes);
+pub(crate) struct HexText<'a>(pub &'a [u8]);
 
 impl ToJson for HexText<'_> {
     fn is_default(&self) -> bool {
@@ -114,7 +114,8 @@ impl ToJson for HexText<'_> {
     }
 
     fn write(&self, out: &mut Writer) {
-        out.serde(&format!("{:x}", self.0));
+        let digits: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        out.serde(&digits);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::otlp::dictionary::Dictionary;
 use crate::otlp::error::ExportError;
 use crate::otlp::groups;
 use crate::otlp::kind::Kind;
-use crate::proto::otlp::{
+use crate::otlp::messages::{
     ExportProfilesPartialSuccess, ExportProfilesServiceRequest, ExportProfilesServiceResponse, Profile,
     ProfilesDictionary, ResourceProfiles, ScopeProfiles,
 };

@@ -17,8 +17,8 @@ use crate::client::read_beginning;
 use crate::connect::{Code, Codec, ConnectError};
 use crate::grpc::{PREFIX_BYTES, Prefix};
 use crate::grpc_status;
+use crate::otlp::messages::ExportProfilesServiceResponse;
 use crate::otlp::{EXPORT_ROUTE, content_type};
-use crate::proto::otlp::ExportProfilesServiceResponse;
 use alluvium_profile::pprof;
 
 /// Maximum size of a response in bytes. A response has only a count and a text.

@@ -8,9 +8,9 @@ use crate::otlp::budget::Budget;
 use crate::otlp::dictionary::Dictionary;
 use crate::otlp::error::ExportError;
 use crate::otlp::groups::Group;
-use crate::proto::otlp::Sample;
+use crate::otlp::messages::Sample;
 use alluvium_profile::decoded::Columns;
-use alluvium_profile::pprof::{Builder, Function, LONG_BYTES, Line, Location, Mapping, Profile, SampleLabel};
+use alluvium_profile::pprof::{Builder, Function, Line, Location, MAX_SHORT_BYTES, Mapping, Profile, SampleLabel};
 
 /// Memory in bytes of a sample without its stack (starts of stack and labels, and a value), and of a frame and a label.
 /// Each size is doubled for growth.
@@ -101,7 +101,7 @@ impl<'d> ColumnMaker<'d> {
 fn text_bytes(text: &str) -> usize {
     match text.len() {
         0 => 0,
-        short @ ..=LONG_BYTES => TEXT_BYTES + short,
+        short @ ..=MAX_SHORT_BYTES => TEXT_BYTES + short,
         long => TEXT_BYTES + PLACE_BYTES + long,
     }
 }

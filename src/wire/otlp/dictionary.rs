@@ -4,12 +4,10 @@
 //! table and index. The first entry of a table stands for "none". A table may be missing if profiles refer only to its
 //! first entry.
 
-use bytes::Bytes;
-
 use crate::otlp::attributes::{Attribute, BUILD_ID, SERVICE, Value};
 use crate::otlp::budget::Budget;
 use crate::otlp::error::ExportError;
-use crate::proto::otlp::{AnyValue, KeyValue, Link, Location, ProfilesDictionary, ValueType};
+use crate::otlp::messages::{AnyValue, KeyValue, Link, Location, ProfilesDictionary, ValueType, any_value};
 use alluvium_profile::pprof::{Function, Mapping};
 
 /// Memory in bytes of an attribute and of a link, with their texts.
@@ -160,31 +158,19 @@ impl<'m> Dictionary<'m> {
 
     /// Returns the value of an attribute. A list with one value is treated as that value.
     fn value(&self, value: Option<&'m AnyValue>) -> Result<Value<'m>, ExportError> {
-        let mut value = value;
-        while let Some(AnyValue {
-            array_value: Some(list),
-            ..
-        }) = value
-        {
+        let mut value = value.and_then(|value| value.value.as_ref());
+        while let Some(any_value::Value::ArrayValue(list)) = value {
             value = match list.values.as_slice() {
-                [only] => Some(only),
+                [only] => only.value.as_ref(),
                 _ => None,
             };
         }
-        let Some(value) = value else { return Ok(Value::None) };
         Ok(match value {
-            AnyValue {
-                string_value: Some(text),
-                ..
-            } => Value::Text(text),
-            AnyValue {
-                string_value_strindex: Some(index),
-                ..
-            } => Value::Text(self.string("string_value_strindex", *index)?),
-            AnyValue {
-                int_value: Some(number),
-                ..
-            } => Value::Number(*number),
+            Some(any_value::Value::StringValue(text)) => Value::Text(text),
+            Some(any_value::Value::StringValueStrindex(index)) => {
+                Value::Text(self.string("string_value_strindex", *index)?)
+            }
+            Some(any_value::Value::IntValue(number)) => Value::Number(*number),
             _ => Value::None,
         })
     }
@@ -193,13 +179,19 @@ impl<'m> Dictionary<'m> {
 impl LinkIds {
     fn of(link: &Link) -> Self {
         // If an id consists of zeros or has another length, it is treated as missing.
-        let text = |id: &Bytes, length: usize| {
-            let is_id = id.len() == length && id.iter().any(|byte| *byte != 0);
-            if is_id { format!("{id:x}") } else { String::new() }
-        };
+        let trace = link.trace_id.as_slice().try_into().map_or(0, u128::from_be_bytes);
+        let span = link.span_id.as_slice().try_into().map_or(0, u64::from_be_bytes);
         Self {
-            trace: text(&link.trace_id, 16),
-            span: text(&link.span_id, 8),
+            trace: if trace == 0 {
+                String::new()
+            } else {
+                format!("{trace:032x}")
+            },
+            span: if span == 0 {
+                String::new()
+            } else {
+                format!("{span:016x}")
+            },
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::otlp::attributes::{SERVICE, Value};
 use crate::otlp::budget::Budget;
 use crate::otlp::dictionary::Dictionary;
 use crate::otlp::error::ExportError;
-use crate::proto::otlp::{Profile, Sample};
+use crate::otlp::messages::{Profile, Sample};
 use alluvium_profile::pprof::Strings;
 
 /// Samples of one service.

@@ -4,7 +4,7 @@
 use crate::otlp::attributes::Value;
 use crate::otlp::dictionary::Dictionary;
 use crate::otlp::error::ExportError;
-use crate::proto::otlp::Profile;
+use crate::otlp::messages::Profile;
 use alluvium_profile::pprof::ValueType;
 
 /// Attribute of a profile with the value of its label `__name__`. Only Alluvium uses this attribute. OTLP has no field

@@ -1,6 +1,6 @@
 //! OpenTelemetry profiles (OTLP, `v1development`).
 //!
-//! In: an export request, decoded from protobuf or its JSON by the generated code. Out: decoded profiles, one for each
+//! In: an export request, decoded from protobuf or its JSON. Out: decoded profiles, one for each
 //! profile and service in the request, and the response. The module also builds export requests from profiles. Names
 //! and types are Pyroscope's. A request contains each stack once and refers to it by number. Therefore the expanded
 //! size has a limit that follows from the request's size (`budget`), and memory is charged before it is allocated.
@@ -13,7 +13,9 @@ mod columns;
 mod dictionary;
 mod error;
 mod groups;
+mod json;
 mod kind;
+pub mod messages;
 mod weight;
 mod write;
 

@@ -5,7 +5,8 @@ use prost::Message as _;
 
 use super::*;
 use crate::connect::{Code, Codec, ConnectError};
-use crate::proto::otlp::{
+use crate::otlp::messages::any_value::Value;
+use crate::otlp::messages::{
     AnyValue, ArrayValue, ExportProfilesServiceRequest, Function, InstrumentationScope, KeyValue, KeyValueAndUnit,
     Line, Link, Location, Mapping, Profile as OtlpProfile, ProfilesDictionary, Resource, ResourceProfiles, Sample,
     ScopeProfiles, Stack, ValueType,
@@ -37,18 +38,16 @@ const COUNT: i32 = 2;
 const CPU: i32 = 3;
 const NANOSECONDS: i32 = 4;
 
+fn any(value: Value) -> Option<AnyValue> {
+    Some(AnyValue { value: Some(value) })
+}
+
 fn text(value: &str) -> Option<AnyValue> {
-    Some(AnyValue {
-        string_value: Some(value.to_owned()),
-        ..AnyValue::default()
-    })
+    any(Value::StringValue(value.to_owned()))
 }
 
 fn number(value: i64) -> Option<AnyValue> {
-    Some(AnyValue {
-        int_value: Some(value),
-        ..AnyValue::default()
-    })
+    any(Value::IntValue(value))
 }
 
 fn pair(key: &str, value: Option<AnyValue>) -> KeyValue {
@@ -90,6 +89,7 @@ fn dictionary() -> ProfilesDictionary {
             .map(|function| Line {
                 function_index: *function,
                 line: 7,
+                ..Line::default()
             })
             .collect(),
         attribute_indices: Vec::new(),
@@ -113,8 +113,8 @@ fn dictionary() -> ProfilesDictionary {
         link_table: vec![
             Link::default(),
             Link {
-                trace_id: vec![0xab; 16].into(),
-                span_id: vec![0xcd; 8].into(),
+                trace_id: vec![0xab; 16],
+                span_id: vec![0xcd; 8],
             },
         ],
         string_table: TEXTS.map(str::to_owned).to_vec(),
@@ -151,6 +151,7 @@ fn of_profiles(profiles: Vec<OtlpProfile>) -> ExportProfilesServiceRequest {
         resource_profiles: vec![ResourceProfiles {
             resource: Some(Resource {
                 attributes: vec![pair("service.name", text("shop")), pair("zone", text("eu"))],
+                ..Resource::default()
             }),
             scope_profiles: vec![ScopeProfiles {
                 scope: Some(InstrumentationScope {
@@ -158,7 +159,9 @@ fn of_profiles(profiles: Vec<OtlpProfile>) -> ExportProfilesServiceRequest {
                     ..InstrumentationScope::default()
                 }),
                 profiles,
+                ..ScopeProfiles::default()
             }],
+            ..ResourceProfiles::default()
         }],
         dictionary: Some(dictionary()),
     }
@@ -229,7 +232,7 @@ fn times_without_values_count_and_what_is_given_is_kept() {
     given.time_unix_nano = 77;
     given.duration_nano = 5;
     given.period_type = None;
-    given.profile_id = vec![1; 16].into();
+    given.profile_id = vec![1; 16];
     let batch = read(&of_profiles(vec![given])).unwrap();
     let profile = &batch.profiles[0];
     assert_eq!(&*profile.id, "01010101-0101-0101-0101-010101010101");
@@ -250,7 +253,7 @@ fn attributes_and_links_become_labels_of_samples_and_services_profiles() {
     let mut of_cart = sample(2, &[2]);
     of_cart.attribute_indices = vec![3];
     let mut profile = profile(vec![labelled, of_cart.clone(), sample(2, &[3]), of_cart]);
-    profile.profile_id = vec![1; 16].into();
+    profile.profile_id = vec![1; 16];
     let batch = read(&of_profiles(vec![profile])).unwrap();
     let found: Vec<_> = batch
         .profiles
@@ -293,20 +296,12 @@ fn attributes_and_links_become_labels_of_samples_and_services_profiles() {
 #[test]
 fn names_and_values_may_be_in_the_table_of_texts_and_in_lists_of_one() {
     let mut request = request();
-    let list = |values: Vec<AnyValue>| {
-        Some(AnyValue {
-            array_value: Some(ArrayValue { values }),
-            ..AnyValue::default()
-        })
-    };
+    let list = |values: Vec<AnyValue>| any(Value::ArrayValue(ArrayValue { values }));
     let resource = request.resource_profiles[0].resource.as_mut().unwrap();
     resource.attributes = vec![
         KeyValue {
             key_strindex: 12,
-            value: Some(AnyValue {
-                string_value_strindex: Some(11),
-                ..AnyValue::default()
-            }),
+            value: any(Value::StringValueStrindex(11)),
             ..KeyValue::default()
         },
         pair("one", list(vec![number(5).unwrap()])),
@@ -541,7 +536,7 @@ proptest! {
             .into_iter()
             .map(|(function_index, mapping_index)| Location {
                 mapping_index,
-                lines: vec![Line { function_index, line: 1 }],
+                lines: vec![Line { function_index, line: 1, ..Line::default() }],
                 ..Location::default()
             })
             .collect();
@@ -571,10 +566,7 @@ fn long_texts_in_many_samples_are_read_once() {
         let key_strindex = TEXTS.iter().position(|text| *text == key).unwrap() as i32;
         tables.attribute_table.push(KeyValueAndUnit {
             key_strindex,
-            value: Some(AnyValue {
-                string_value_strindex: Some(long),
-                ..AnyValue::default()
-            }),
+            value: any(Value::StringValueStrindex(long)),
             unit_strindex: 0,
         });
     }

@@ -1,19 +1,24 @@
 //! Computes an upper bound for the memory of an export request and its profiles, before the request is decoded.
 //!
 //! In: the body of a call. Out: a number of bytes, or an error with status 413 when the messages alone exceed a limit.
-//! Protobuf is counted field by field, because an empty message of two bytes takes a hundred bytes in memory. JSON is
-//! estimated from the characters that separate its values.
+//! Protobuf is counted field by field, because an empty message of two bytes takes a hundred bytes in memory. The count
+//! includes fields that prost decodes but that nobody reads. JSON is estimated from the characters that separate its
+//! values.
 
 use crate::connect::{Codec, ConnectError};
 use crate::otlp::budget;
+use crate::otlp::messages::Profile;
 use alluvium_profile::pprof::{BYTES, DecodeError, Reader};
 
 /// Maximum number of bytes of memory for the messages of one request. A request of four megabytes, the usual limit of
 /// receivers, takes some 60 MB.
 const MAX_MESSAGE_BYTES: usize = 128 << 20;
 
-/// Memory in bytes of a message: at most 144 bytes, in lists that have room for twice as many.
+/// Memory in bytes of a message other than a profile: at most 144 bytes, in lists that have room for twice as many.
 const MESSAGE_BYTES: usize = 288;
+
+/// Memory in bytes of a profile, the largest message, in a list that has room for twice as many.
+const PROFILE_BYTES: usize = 2 * size_of::<Profile>();
 
 /// Memory in bytes of a text or a list of numbers without its contents: the smallest allocation, and a text's own entry
 /// in a list.
@@ -46,17 +51,20 @@ pub fn export(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
 }
 
 /// Returns the maximum memory of the messages of a JSON body in bytes. Counts braces, because every message begins with
-/// one, and commas, because they separate values. Braces and commas in texts only raise the count.
+/// one, and commas, because they separate values. Each message may be a profile. Braces and commas in texts only raise
+/// the count.
 fn json(body: &[u8]) -> usize {
     let messages = memchr::memchr_iter(b'{', body).count();
     let lists = memchr::memchr2_iter(b'[', b'"', body).count();
     let values = memchr::memchr_iter(b',', body).count();
-    messages * MESSAGE_BYTES + lists * LIST_BYTES + values * NUMBER_BYTES + body.len()
+    messages * PROFILE_BYTES + lists * LIST_BYTES + values * NUMBER_BYTES + body.len()
 }
 
 /// Kind of content of a message field.
 enum Part {
     Message(&'static Fields),
+    /// Messages of the type [`Profile`].
+    Profile(&'static Fields),
     /// Numbers of variable length.
     Varints,
     /// Numbers of eight bytes.
@@ -69,15 +77,26 @@ enum Part {
 type Fields = [(u32, Part)];
 
 static REQUEST: [(u32, Part); 2] = [(1, Part::Message(&RESOURCE_PROFILES)), (2, Part::Message(&DICTIONARY))];
-static RESOURCE_PROFILES: [(u32, Part); 2] = [(1, Part::Message(&RESOURCE)), (2, Part::Message(&SCOPE_PROFILES))];
-static RESOURCE: [(u32, Part); 1] = [(1, Part::Message(&KEY_VALUE))];
-static SCOPE_PROFILES: [(u32, Part); 2] = [(1, Part::Message(&SCOPE)), (2, Part::Message(&PROFILE))];
+static RESOURCE_PROFILES: [(u32, Part); 3] = [
+    (1, Part::Message(&RESOURCE)),
+    (2, Part::Message(&SCOPE_PROFILES)),
+    (3, Part::Text),
+];
+static RESOURCE: [(u32, Part); 2] = [(1, Part::Message(&KEY_VALUE)), (3, Part::Message(&ENTITY))];
+static ENTITY: [(u32, Part); 4] = [(1, Part::Text), (2, Part::Text), (3, Part::Text), (4, Part::Text)];
+static SCOPE_PROFILES: [(u32, Part); 3] = [
+    (1, Part::Message(&SCOPE)),
+    (2, Part::Profile(&PROFILE)),
+    (3, Part::Text),
+];
 static SCOPE: [(u32, Part); 3] = [(1, Part::Text), (2, Part::Text), (3, Part::Message(&KEY_VALUE))];
-static PROFILE: [(u32, Part); 5] = [
+static PROFILE: [(u32, Part); 7] = [
     (1, Part::Message(&[])),
     (2, Part::Message(&SAMPLE)),
     (5, Part::Message(&[])),
     (7, Part::Text),
+    (9, Part::Text),
+    (10, Part::Text),
     (11, Part::Varints),
 ];
 static SAMPLE: [(u32, Part); 3] = [(2, Part::Varints), (4, Part::Varints), (5, Part::Fixed)];
@@ -96,13 +115,22 @@ static LINK: [(u32, Part); 2] = [(1, Part::Text), (2, Part::Text)];
 static STACK: [(u32, Part); 1] = [(1, Part::Varints)];
 static ATTRIBUTE: [(u32, Part); 1] = [(2, Part::Message(&ANY_VALUE))];
 static KEY_VALUE: [(u32, Part); 2] = [(1, Part::Text), (2, Part::Message(&ANY_VALUE))];
-static ANY_VALUE: [(u32, Part); 2] = [(1, Part::Text), (5, Part::Message(&ARRAY_VALUE))];
+static ANY_VALUE: [(u32, Part); 4] = [
+    (1, Part::Text),
+    (5, Part::Message(&ARRAY_VALUE)),
+    (6, Part::Message(&PAIRS)),
+    (7, Part::Text),
+];
 static ARRAY_VALUE: [(u32, Part); 1] = [(1, Part::Message(&ANY_VALUE))];
+static PAIRS: [(u32, Part); 1] = [(1, Part::Message(&KEY_VALUE))];
 
 /// Counts of the parts that take memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Weight {
+    /// Number of messages of all types, including profiles.
     messages: usize,
+    /// The messages that are profiles.
+    profiles: usize,
     lists: usize,
     numbers: usize,
     text_bytes: usize,
@@ -124,8 +152,9 @@ impl Weight {
             }
             let inner = message.message()?;
             match part {
-                Part::Message(fields) => {
+                Part::Message(fields) | Part::Profile(fields) => {
                     self.messages += 1;
+                    self.profiles += usize::from(matches!(part, Part::Profile(_)));
                     if depth < MAX_DEPTH {
                         self.add(inner, fields, depth + 1)?;
                     }
@@ -151,18 +180,23 @@ impl Weight {
     }
 
     fn bytes(&self) -> usize {
-        self.messages * MESSAGE_BYTES + self.lists * LIST_BYTES + self.numbers * NUMBER_BYTES + self.text_bytes
+        self.messages * MESSAGE_BYTES
+            + self.profiles * (PROFILE_BYTES - MESSAGE_BYTES)
+            + self.lists * LIST_BYTES
+            + self.numbers * NUMBER_BYTES
+            + self.text_bytes
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use opentelemetry_proto::tonic::common::v1::{EntityRef, KeyValueList};
     use prost::Message as _;
 
     use super::*;
     use crate::connect::encode;
+    use crate::otlp::messages as otlp;
     use crate::otlp::tests::request;
-    use crate::proto::otlp;
 
     #[test]
     fn what_takes_memory_is_counted() {
@@ -179,7 +213,9 @@ mod tests {
                         }],
                         ..otlp::Profile::default()
                     }],
+                    ..otlp::ScopeProfiles::default()
                 }],
+                ..otlp::ResourceProfiles::default()
             }],
             dictionary: Some(otlp::ProfilesDictionary {
                 string_table: vec![String::new(), "main".to_owned()],
@@ -191,6 +227,7 @@ mod tests {
         weight.add(Reader::new(&body, 0), &REQUEST, 0).unwrap();
         let expected = Weight {
             messages: 5,
+            profiles: 1,
             lists: 4,
             numbers: 4,
             text_bytes: 4,
@@ -200,6 +237,59 @@ mod tests {
             export(Codec::Proto, &body).unwrap(),
             weight.bytes() + budget::max_bytes(body.len())
         );
+    }
+
+    #[test]
+    fn fields_that_are_decoded_but_not_used_are_counted() {
+        let pair = |value| otlp::KeyValue {
+            key: "key".to_owned(),
+            value: Some(otlp::AnyValue { value: Some(value) }),
+            ..otlp::KeyValue::default()
+        };
+        let resource = otlp::Resource {
+            attributes: vec![
+                pair(otlp::any_value::Value::BytesValue(vec![1; 50])),
+                pair(otlp::any_value::Value::KvlistValue(KeyValueList {
+                    values: vec![pair(otlp::any_value::Value::DoubleValue(0.5))],
+                })),
+            ],
+            entity_refs: vec![EntityRef {
+                schema_url: "url".to_owned(),
+                r#type: "host".to_owned(),
+                id_keys: vec!["key".to_owned()],
+                description_keys: vec!["key".to_owned(), "key".to_owned()],
+            }],
+            ..otlp::Resource::default()
+        };
+        let profile = otlp::Profile {
+            original_payload_format: "pprof".to_owned(),
+            original_payload: vec![7; 1_000],
+            ..otlp::Profile::default()
+        };
+        let request = otlp::ExportProfilesServiceRequest {
+            resource_profiles: vec![otlp::ResourceProfiles {
+                resource: Some(resource),
+                scope_profiles: vec![otlp::ScopeProfiles {
+                    scope: None,
+                    profiles: vec![profile],
+                    schema_url: "url".to_owned(),
+                }],
+                schema_url: "url".to_owned(),
+            }],
+            dictionary: None,
+        };
+        let mut weight = Weight::default();
+        weight
+            .add(Reader::new(&request.encode_to_vec(), 0), &REQUEST, 0)
+            .unwrap();
+        let expected = Weight {
+            messages: 12,
+            profiles: 1,
+            lists: 13,
+            numbers: 0,
+            text_bytes: 3 * 3 + 50 + 3 + 4 + 3 * 3 + 5 + 1_000 + 3 + 3,
+        };
+        assert_eq!(weight, expected);
     }
 
     #[test]
@@ -248,7 +338,11 @@ mod tests {
     #[test]
     fn messages_are_not_larger_than_they_are_weighed() {
         let sizes = [
-            size_of::<otlp::Profile>(),
+            size_of::<otlp::ResourceProfiles>(),
+            size_of::<otlp::Resource>(),
+            size_of::<EntityRef>(),
+            size_of::<otlp::ScopeProfiles>(),
+            size_of::<otlp::InstrumentationScope>(),
             size_of::<otlp::Sample>(),
             size_of::<otlp::KeyValue>(),
             size_of::<otlp::KeyValueAndUnit>(),

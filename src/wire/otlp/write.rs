@@ -14,7 +14,8 @@ use uuid::Uuid;
 use crate::otlp::attributes::{BUILD_ID, SERVICE};
 use crate::otlp::columns::{SPAN_ID, TRACE_ID};
 use crate::otlp::kind::NAME;
-use crate::proto::otlp;
+use crate::otlp::messages as otlp;
+use crate::otlp::messages::any_value::Value;
 use alluvium_profile::Labels;
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
@@ -52,15 +53,18 @@ pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceReque
         .map(|(attributes, profiles)| otlp::ResourceProfiles {
             resource: Some(otlp::Resource {
                 attributes: attributes.into_iter().map(key_value).collect(),
+                ..otlp::Resource::default()
             }),
             scope_profiles: vec![otlp::ScopeProfiles {
                 scope: Some(otlp::InstrumentationScope {
                     name: "alluvium".to_owned(),
                     version: env!("CARGO_PKG_VERSION").to_owned(),
-                    attributes: Vec::new(),
+                    ..otlp::InstrumentationScope::default()
                 }),
                 profiles,
+                schema_url: String::new(),
             }],
+            schema_url: String::new(),
         });
     otlp::ExportProfilesServiceRequest {
         resource_profiles: resource_profiles.collect(),
@@ -88,15 +92,13 @@ fn key_value((name, value): (&str, &str)) -> otlp::KeyValue {
 
 fn text(value: &str) -> otlp::AnyValue {
     otlp::AnyValue {
-        string_value: Some(value.to_owned()),
-        ..otlp::AnyValue::default()
+        value: Some(Value::StringValue(value.to_owned())),
     }
 }
 
 fn number(value: i64) -> otlp::AnyValue {
     otlp::AnyValue {
-        int_value: Some(value),
-        ..otlp::AnyValue::default()
+        value: Some(Value::IntValue(value)),
     }
 }
 
@@ -184,8 +186,9 @@ impl<'a> Tables<'a> {
                 duration_nano: u64::try_from(profile.duration_nanos).unwrap_or_default(),
                 period_type,
                 period: profile.period,
-                profile_id: id.map_or_else(Default::default, |id| id.into_bytes().to_vec().into()),
+                profile_id: id.map_or_else(Vec::new, |id| id.into_bytes().to_vec()),
                 attribute_indices: attribute_indices.clone(),
+                ..otlp::Profile::default()
             });
         }
     }
@@ -287,7 +290,11 @@ impl<'a> Tables<'a> {
             address,
             lines: lines
                 .into_iter()
-                .map(|(function_index, line)| otlp::Line { function_index, line })
+                .map(|(function_index, line)| otlp::Line {
+                    function_index,
+                    line,
+                    column: 0,
+                })
                 .collect(),
             attribute_indices: Vec::new(),
         };
@@ -311,8 +318,8 @@ impl<'a> Tables<'a> {
         let stacks = self.stacks.rows.into_iter();
         let links = self.links.rows.into_iter();
         let link = |(trace, span): LinkRow| otlp::Link {
-            trace_id: trace.into(),
-            span_id: span.into(),
+            trace_id: trace,
+            span_id: span,
         };
         otlp::ProfilesDictionary {
             mapping_table: mappings.map(mapping).collect(),

@@ -3,7 +3,7 @@
 use crate::perf_script::Sample;
 use crate::perf_script::stacks::Stacks;
 use crate::perf_script::walk::{PerfError, Problem, walk};
-use alluvium_profile::call_tree::{CallTree, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, LimitExceeded, Size, SizeLimit};
 use alluvium_profile::decoded::Columns;
 use alluvium_profile::pprof::{Profile, ValueType};
 
@@ -32,7 +32,7 @@ pub(crate) fn by_event(text: &str, most: Size) -> Result<Vec<Event>, PerfError> 
         }
         Ok(())
     })?;
-    let mut room = Room::new(most);
+    let mut room = SizeLimit::new(most);
     let mut events = Vec::new();
     for kind in kinds {
         let mut stacks = Stacks::new(room);
@@ -92,7 +92,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    fn finish(self, tree: CallTree) -> Result<(Option<Event>, Room), TooMany> {
+    fn finish(self, tree: CallTree) -> Result<(Option<Event>, SizeLimit), LimitExceeded> {
         let (columns, left) = tree.into_columns(Profile::default(), 1)?;
         let Some(columns) = columns else {
             return Ok((None, left));

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::perf_script::walk::{PerfError, Problem, walk};
 use crate::perf_script::{Frame, Sample};
-use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, LimitExceeded, Size, SizeLimit};
 
 /// Maximum number of frames in a stack. By default, `perf record` records up to 127.
 const MAX_DEPTH: usize = 4096;
@@ -23,7 +23,7 @@ pub(super) struct Stacks<'a> {
 }
 
 impl<'a> Stacks<'a> {
-    pub(super) fn new(room: Room) -> Self {
+    pub(super) fn new(room: SizeLimit) -> Self {
         Self {
             tree: CallTree::new(room),
             known: HashMap::new(),
@@ -73,7 +73,7 @@ impl<'a> Stacks<'a> {
 
 /// Reads all samples of a text and counts each once. The tree is no larger than `most`.
 pub(crate) fn counted(text: &str, most: Size) -> Result<CallTree, PerfError> {
-    let mut stacks = Stacks::new(Room::new(most));
+    let mut stacks = Stacks::new(SizeLimit::new(most));
     walk(text, |sample, below| stacks.add(sample, below, 1))?;
     Ok(stacks.into_tree())
 }
@@ -81,7 +81,7 @@ pub(crate) fn counted(text: &str, most: Size) -> Result<CallTree, PerfError> {
 /// Returns an upper bound for the size of a text's tree, and for its memory in bytes.
 pub(crate) fn size(text: &[u8]) -> (Size, usize) {
     let lines = 1 + memchr::memchr_iter(b'\n', text).count();
-    let most = Size::MOST;
+    let most = Size::MAX;
     let size = Size {
         // The command is an additional call for the line of the sample.
         calls: most.calls.min(lines.saturating_mul(2)),
@@ -94,7 +94,7 @@ pub(crate) fn size(text: &[u8]) -> (Size, usize) {
 }
 
 /// Returns the frame of the tree. If the function is unknown, the frame has the name of its binary.
-fn frame(frame: &Frame<'_>, tree: &mut CallTree) -> Result<FrameId, TooMany> {
+fn frame(frame: &Frame<'_>, tree: &mut CallTree) -> Result<FrameId, LimitExceeded> {
     let binary = frame.real_binary();
     if frame.has_function() {
         return tree.frame_in(frame.function, frame.file, frame.line, binary);

@@ -1,7 +1,7 @@
 //! Iterates over the samples of a text.
 
 use crate::perf_script::Sample;
-use alluvium_profile::call_tree::TooMany;
+use alluvium_profile::call_tree::LimitExceeded;
 
 /// Maximum number of lines below a sample: frames and their source positions.
 const MAX_LINES: usize = 8192;
@@ -26,7 +26,7 @@ pub(super) enum Problem {
     #[error("there are more than {limit} events")]
     TooManyEvents { limit: usize },
     #[error(transparent)]
-    TooMany(#[from] TooMany),
+    TooMany(#[from] LimitExceeded),
 }
 
 /// Returns true when the first line that is not a comment begins a sample.

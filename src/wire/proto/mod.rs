@@ -19,8 +19,6 @@ pub mod google;
 #[rustfmt::skip]
 pub mod health;
 #[rustfmt::skip]
-pub mod otlp;
-#[rustfmt::skip]
 pub mod push;
 #[rustfmt::skip]
 pub mod querier;

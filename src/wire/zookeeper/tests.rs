@@ -108,3 +108,23 @@ async fn what_is_no_zookeeper_is_said() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// A list that claims more elements than its message contains must not reserve memory for them.
+#[tokio::test]
+async fn a_list_with_a_wrong_length_is_refused() {
+    let server = answers(&[
+        // A session with a timeout of 60 seconds.
+        0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0xea, 0x60, //
+        // The reply to request 1: no contents.
+        0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, //
+        // The reply to request 2: 2,147,483,647 children, and none follows.
+        0, 0, 0, 20, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff,
+    ])
+    .await;
+    let mut session = Session::connect(std::slice::from_ref(&server), LONG).await.unwrap();
+    let error = session.nodes(&["/a".to_owned()]).await.unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("zookeeper at {server}: a message is too short")),
+        "{error}"
+    );
+}

@@ -12,6 +12,16 @@ use crate::cli::readers::tui::graph::{Graph, ROOT};
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
+/// The reason why a typed expression cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PatternError {
+    #[error("the expression is too large")]
+    TooLarge,
+    /// The expression has a mistake. Only the last line of the error fits into the prompt.
+    #[error("{}", last_line(.0))]
+    Syntax(#[source] regex::Error),
+}
+
 /// A condition on the name of a function.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
@@ -24,7 +34,7 @@ pub(super) enum Pattern {
 
 impl Pattern {
     /// Parses the typed text; `None` if it is empty.
-    pub(super) fn parse(text: &str) -> Result<Option<Self>, String> {
+    pub(super) fn parse(text: &str) -> Result<Option<Self>, PatternError> {
         let text = text.trim();
         if text.is_empty() || text == "/" {
             return Ok(None);
@@ -39,8 +49,8 @@ impl Pattern {
                 .build();
             return match regex {
                 Ok(regex) => Ok(Some(Self::Regex(regex))),
-                Err(regex::Error::CompiledTooBig(_)) => Err("the expression is too large".to_owned()),
-                Err(error) => Err(error.to_string().lines().last().unwrap_or_default().trim().to_owned()),
+                Err(regex::Error::CompiledTooBig(_)) => Err(PatternError::TooLarge),
+                Err(error) => Err(PatternError::Syntax(error)),
             };
         }
         Ok(Some(match text.strip_prefix('=').map(str::trim) {
@@ -56,6 +66,11 @@ impl Pattern {
             Self::Regex(regex) => regex.is_match(name),
         }
     }
+}
+
+/// Returns the last line of an error.
+fn last_line(error: &regex::Error) -> String {
+    error.to_string().lines().last().unwrap_or_default().trim().to_owned()
 }
 
 /// Splits `/expression/flags` into its parts.
@@ -164,8 +179,9 @@ mod tests {
         for nothing in ["", "  ", "/"] {
             assert!(Pattern::parse(nothing).unwrap().is_none(), "{nothing}");
         }
-        assert!(Pattern::parse("/(/").unwrap_err().contains("unclosed group"));
-        assert!(Pattern::parse("/(\\w{1000}){1000}/").unwrap_err().contains("too large"));
+        let refused = |text: &str| Pattern::parse(text).unwrap_err().to_string();
+        assert!(refused("/(/").contains("unclosed group"));
+        assert!(refused("/(\\w{1000}){1000}/").contains("too large"));
     }
 
     #[test]

@@ -399,7 +399,7 @@ impl State {
 
     fn find(&mut self) {
         let pattern = Pattern::parse(&self.search);
-        self.wrong = pattern.as_ref().err().cloned();
+        self.wrong = pattern.as_ref().err().map(ToString::to_string);
         let root = self.root();
         let found = |pattern| Found::of(&self.picture.graph, root, &pattern);
         self.found = pattern.ok().flatten().map(found);

@@ -8,6 +8,7 @@ use crate::app::disk::DiskSection;
 use crate::app::serve_options::DEFAULT_DATA;
 use crate::app::storage::StorageSection;
 use crate::cli::common::rights::RightsArgs;
+use crate::cli::services::server_flags::ServerFlags;
 use alluvium_admin::browser::host_name;
 
 /// Arguments of `alluvium serve`.
@@ -90,18 +91,8 @@ pub struct ServeArgs {
         help = "Merge small files into large ones in the background [default: true]"
     )]
     pub compaction: Option<bool>,
-    /// Address and port for PostgreSQL clients (psql, drivers). Without an address, the server accepts no PostgreSQL
-    /// clients.
-    #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
-    pub postgres_listen: Option<String>,
-    /// URL of Prometheus, or of a compatible server, whose metrics the page shows beside profiles.
-    #[arg(
-        long = "prometheus-url",
-        value_name = "URL",
-        env = "ALLUVIUM_PROMETHEUS_URL",
-        hide_env_values = true
-    )]
-    pub prometheus_url: Option<String>,
+    #[command(flatten)]
+    pub server: ServerFlags,
     /// File with limits of individual tenants, which is read again when it changes.
     #[arg(long = "runtime-config.file", value_name = "FILE")]
     pub overrides: Option<PathBuf>,

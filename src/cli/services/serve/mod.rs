@@ -10,7 +10,6 @@ use crate::app::signals;
 use options::options;
 
 pub(crate) use args::ServeArgs;
-pub(in crate::cli) use options::prometheus;
 
 /// Runs the server until SIGINT or SIGTERM.
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {

@@ -17,10 +17,11 @@ use crate::app::overrides::OverridesFile;
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN, ServeOptions};
 use crate::app::size::bytes;
 use crate::cli::services::serve::args::ServeArgs;
+use crate::cli::services::server_flags::prometheus;
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
 use crate::server::tls::TlsFiles;
-use crate::server::{AdminToken, Prometheus, ServerOptions};
+use crate::server::{AdminToken, ServerOptions};
 use crate::store::common::clock::Clock;
 use crate::store::{Limits, TenantLimits, TenantRules};
 use alluvium_admin::browser::AllowedHosts;
@@ -63,7 +64,7 @@ pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     let mut http = ServerOptions {
         limits: shares.http,
         multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false),
-        prometheus: prometheus(args.prometheus_url.or(file.prometheus.url))?,
+        prometheus: prometheus(args.server.prometheus_url.or(file.prometheus.url))?,
         admin: admin_tokens(file.admin)?,
         ..ServerOptions::default()
     };
@@ -97,7 +98,7 @@ pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     let tls = tls_files(&flags, &file.server.http_tls_config)?;
     let mut postgres = file.postgres;
     postgres.max_connections = postgres.max_connections.or(Some(shares.postgres_connections));
-    let postgres = postgres_options(postgres, args.postgres_listen, &http, tls.as_ref())?;
+    let postgres = postgres_options(postgres, args.server.postgres_listen, &http, tls.as_ref())?;
     let multi_tenant = http.multi_tenant;
     let data = data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     Ok(ServeOptions {
@@ -157,15 +158,6 @@ fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Resul
     }
     let path = flag.or(file.file);
     Ok(path.map(|path| OverridesFile { path, period }))
-}
-
-/// Returns the Prometheus server at `address`, or `None` without an address.
-pub(crate) fn prometheus(address: Option<String>) -> anyhow::Result<Option<Prometheus>> {
-    // The address may contain a password, so the error does not show it.
-    address
-        .map(|address| Prometheus::new(&address))
-        .transpose()
-        .context("--prometheus-url")
 }
 
 /// Reads the tokens that permit deletion over HTTP.

@@ -95,7 +95,7 @@ impl Catalog {
             (Scheme::Http, server) => http_url(&format!("http://{}", server.trim_start_matches("http://"))),
             (Scheme::Https, server) => http_url(&format!("https://{}", server.trim_start_matches("http://"))),
         };
-        WebApi::with_options(&options, &url.map_err(ComponentError)?)
+        WebApi::with_options(&options, &url.map_err(ComponentError::new)?)
     }
 
     /// Returns an error if more than one of `username` and `others` is set, or if `password` is set without `username`.

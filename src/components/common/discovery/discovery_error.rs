@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use crate::common::discovery::schema::MAX_TARGETS;
 use crate::common::discovery::target_groups::GroupError;
 use crate::common::http::api_error::ApiError;
+use alluvium_base::dns::DnsError;
 use alluvium_wire::client::ClientError;
 use alluvium_wire::zookeeper::ZooKeeperError;
 
@@ -24,9 +25,9 @@ pub(crate) enum DiscoveryError {
     /// The session with ZooKeeper failed.
     #[error(transparent)]
     ZooKeeper(#[from] ZooKeeperError),
-    /// Names cannot be looked up. The DNS client returns the reason as text.
-    #[error("{0}")]
-    Lookup(String),
+    /// Names cannot be looked up.
+    #[error(transparent)]
+    Lookup(#[from] DnsError),
     /// An operation failed, such as one call of an API.
     #[error("{operation}: {source}")]
     Operation {

@@ -1,6 +1,6 @@
 //! The API of a Docker daemon: its address, its lists, and the labels of its networks.
 //!
-//! In: the address of a daemon and HTTP client arguments. Out: lists as JSON. Podman has the same API. Paths contain no
+//! In: the arguments of a client of the daemon. Out: lists as JSON. Podman has the same API. Paths contain no
 //! API version, so the daemon uses its newest version.
 
 use std::collections::BTreeMap;
@@ -26,12 +26,14 @@ use alluvium_lang::value::Value;
 use alluvium_pipeline::component::{ComponentError, Context};
 
 arguments! {
-    /// Address of the Docker daemon.
+    /// Address of the Docker daemon, and the arguments of its client.
     pub(crate) struct Daemon {
         /// Address of the daemon: `unix:///var/run/docker.sock`, `tcp://HOST:PORT`, `http://HOST:PORT` or
         /// `https://HOST:PORT`.
         host: NotEmpty<DaemonAddress>,
     }
+    shared { client: HttpClientArguments }
+    check Daemon::check;
 }
 
 /// The address of a Docker daemon.
@@ -94,11 +96,11 @@ impl FromValue for DaemonAddress {
 
 impl Daemon {
     /// Returns an error for client arguments that a Unix socket does not support.
-    pub(crate) fn check(&self, client: &HttpClientArguments) -> Result<(), ArgumentError> {
+    fn check(&self) -> Result<(), ArgumentError> {
         let is_socket = matches!(self.host.0.place, Place::Socket(_));
-        let proxy = &client.transport.proxy;
+        let proxy = &self.client.transport.proxy;
         for (name, is_given) in [
-            ("tls_config", client.tls_config.is_some()),
+            ("tls_config", self.client.tls_config.is_some()),
             ("proxy_url", proxy.proxy_url.is_some()),
         ] {
             if is_socket && is_given {
@@ -112,13 +114,9 @@ impl Daemon {
 
 impl DockerApi {
     /// Creates a client of the daemon. `timeout` limits each request.
-    pub(crate) fn new(
-        daemon: &Daemon,
-        client: &HttpClientArguments,
-        context: &Context,
-        timeout: Duration,
-    ) -> Result<Self, ComponentError> {
-        let DaemonAddress { written, place } = &daemon.host.0;
+    pub(crate) fn new(daemon: &Daemon, context: &Context, timeout: Duration) -> Result<Self, ComponentError> {
+        let Daemon { host, client } = daemon;
+        let DaemonAddress { written, place } = &host.0;
         let mut options = client.options(&context.user_agent);
         let base = match place {
             Place::Socket(path) => {
@@ -128,7 +126,7 @@ impl DockerApi {
             Place::Tcp(url) if client.tls_config.is_some() => http_url(&url.as_str().replacen("http", "https", 1)),
             Place::Tcp(url) | Place::Web(url) => Ok(url.clone()),
         };
-        let api = WebApi::with_options(&options, &base.map_err(ComponentError)?)?;
+        let api = WebApi::with_options(&options, &base.map_err(ComponentError::new)?)?;
         Ok(Self {
             api: api.with_timeout(timeout),
             host: written.clone(),

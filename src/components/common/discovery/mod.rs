@@ -7,6 +7,7 @@ pub(crate) mod discovery_error;
 pub(crate) mod docker_daemon;
 pub(crate) mod identity;
 pub mod meta_labels;
+pub(crate) mod outdated;
 pub(crate) mod parts;
 pub(crate) mod polled;
 pub(crate) mod schema;

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::outdated::Outdated;
 
 /// The last result for each part, by its name.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub(crate) struct Parts(Mutex<BTreeMap<Arc<str>, Part>>);
 #[derive(Debug, Default)]
 struct Part {
     targets: Vec<Target>,
-    failure: Option<DiscoveryError>,
+    failure: Option<Arc<DiscoveryError>>,
 }
 
 impl Parts {
@@ -28,7 +29,7 @@ impl Parts {
             Ok(targets) => {
                 *part = Part { targets, failure: None };
             }
-            Err(error) => part.failure = Some(error),
+            Err(error) => part.failure = Some(Arc::new(error)),
         }
     }
 
@@ -45,13 +46,13 @@ impl Parts {
 
     /// Returns the error of the first failed part, and the number of other failed parts. Returns `None` if no part
     /// failed.
-    pub(crate) fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<Outdated> {
         let parts = self.0.lock();
         let mut failures = parts.values().filter_map(|part| part.failure.as_ref());
-        let first = failures.next()?;
-        Some(match failures.count() {
-            0 => first.to_string(),
-            others => format!("{first} (and {others} more)"),
+        let first = failures.next()?.clone();
+        Some(Outdated::Parts {
+            first,
+            others: failures.count(),
         })
     }
 }
@@ -67,14 +68,16 @@ mod tests {
         let parts = Parts::default();
         parts.set(&a, Ok(vec![target("one")]));
         parts.set(&b, Ok(vec![target("two")]));
-        parts.set(&a, Err(DiscoveryError::Lookup("a is away".to_owned())));
+        let failed = |reason: &str| Err(DiscoveryError::Response(reason.to_owned()));
+        let failure = || parts.failure().map(|outdated| outdated.to_string());
+        parts.set(&a, failed("a is away"));
         parts.set(&b, Ok(vec![target("three")]));
         assert_eq!(parts.targets(), [target("one"), target("three")]);
-        assert_eq!(parts.failure().unwrap(), "a is away");
-        parts.set(&b, Err(DiscoveryError::Lookup("b too".to_owned())));
-        assert_eq!(parts.failure().unwrap(), "a is away (and 1 more)");
+        assert_eq!(failure().unwrap(), "a is away");
+        parts.set(&b, failed("b too"));
+        assert_eq!(failure().unwrap(), "a is away (and 1 more)");
         parts.retain(|name| name == "b");
         parts.set(&b, Ok(Vec::new()));
-        assert_eq!((parts.targets(), parts.failure()), (Vec::new(), None));
+        assert_eq!((parts.targets(), failure()), (Vec::new(), None));
     }
 }

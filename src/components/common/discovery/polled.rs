@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use crate::common::arguments::targets;
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::schema;
 use crate::common::discovery::schema::MAX_TARGETS;
 use alluvium_base::{BoxFuture, Shutdown};
@@ -41,7 +42,7 @@ pub(crate) trait Discovery: Sized + Send + Sync + 'static {
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, DiscoveryError>> + Send;
 
     /// Returns the reason why some of the last listed targets are out of date, or `None` if all of them are current.
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Option<Outdated> {
         None
     }
 }
@@ -121,21 +122,21 @@ impl<D: Discovery> Polled<D> {
             Ok(targets) => {
                 match source.failure() {
                     None => (self.context.health)(HealthState::Healthy, format!("{} targets found", targets.len())),
-                    Some(error) => self.failed(error),
+                    Some(outdated) => self.failed(&outdated),
                 }
                 if *self.exported.lock() != targets {
                     self.export(targets);
                 }
             }
-            Err(error) => self.failed(error.to_string()),
+            Err(error) => self.failed(&error),
         }
         source.interval()
     }
 
-    fn failed(&self, error: String) {
+    fn failed(&self, error: &dyn std::error::Error) {
         self.metrics.failures.inc();
-        tracing::warn!(component = %self.context.id, error, "cannot list targets, keeping the last targets");
-        (self.context.health)(HealthState::Unhealthy, error);
+        tracing::warn!(component = %self.context.id, %error, "cannot list targets, keeping the last targets");
+        (self.context.health)(HealthState::Unhealthy, error.to_string());
     }
 
     fn export(&self, targets: Vec<Target>) {

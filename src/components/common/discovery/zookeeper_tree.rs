@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::polled::Discovery;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{FromValue, Interval, NotEmpty, wrong};
@@ -92,7 +93,7 @@ impl<M: Member> Discovery for Members<M> {
         self.tree.changed::<M>().await
     }
 
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Option<Outdated> {
         self.tree.failure()
     }
 }
@@ -132,9 +133,9 @@ impl ZooKeeperTree {
     }
 
     /// Returns an error that names the missing paths; `None` if all paths exist.
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Option<Outdated> {
         let missing: Vec<String> = self.missing.lock().iter().cloned().collect();
-        (!missing.is_empty()).then(|| format!("zookeeper has no node {}", missing.join(", ")))
+        (!missing.is_empty()).then_some(Outdated::NoNodes(missing))
     }
 
     /// Returns the targets of the nodes that contain members: immediately at the first call, and then after each

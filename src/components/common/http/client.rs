@@ -385,14 +385,10 @@ pub(crate) fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
     let Some(given) = arguments else {
         return TlsOptions::default();
     };
-    let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| match (text, file) {
-        (Some(text), _) => Some(Pem::Text(text.clone())),
-        (None, file) => file.clone().map(Pem::File),
-    };
     TlsOptions {
-        ca: pem(given.ca_pem.as_ref(), &given.ca_file),
-        certificate: pem(given.cert_pem.as_ref(), &given.cert_file),
-        key: pem(given.key_pem.as_ref().map(|key| &key.0), &given.key_file),
+        ca: Pem::of(given.ca_pem.as_ref(), given.ca_file.as_ref()),
+        certificate: Pem::of(given.cert_pem.as_ref(), given.cert_file.as_ref()),
+        key: Pem::of(given.key_pem.as_ref().map(|key| &key.0), given.key_file.as_ref()),
         server_name: given.server_name.clone(),
         insecure_skip_verify: given.insecure_skip_verify,
         min_version: given.min_version.map_or(client::TlsVersion::Tls12, |version| version.0),

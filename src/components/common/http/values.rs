@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::header::{InvalidHeaderName, InvalidHeaderValue};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
@@ -9,6 +10,29 @@ use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{FromValue, text, wrong};
 use alluvium_lang::schema::Kind;
 use alluvium_lang::value::Value;
+
+/// The reason why a text is not a URL for requests.
+#[derive(Debug, thiserror::Error)]
+pub enum UrlError {
+    #[error("`{text}` is not a URL: {source}")]
+    Invalid { text: String, source: url::ParseError },
+    /// The URL has another scheme or no host.
+    #[error("`{text}` is not an {schemes} URL")]
+    Scheme {
+        text: String,
+        /// The accepted schemes, for messages.
+        schemes: &'static str,
+    },
+}
+
+/// The reason why a header cannot be sent.
+#[derive(Debug, thiserror::Error)]
+enum HeaderError {
+    #[error("`{name}` is not a header name")]
+    Name { name: String, source: InvalidHeaderName },
+    #[error("the value of header `{name}` contains characters that are not allowed in an HTTP header")]
+    Value { name: String, source: InvalidHeaderValue },
+}
 
 /// A URL with `http` or `https` and a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +126,7 @@ impl FromValue for PlainHeaders {
             return Ok(Self::default());
         };
         let fields = fields.iter().filter_map(|(name, value)| Some((name, text(value)?)));
-        let headers: Result<HeaderMap, String> = fields.map(|(name, value)| header(name, &value)).collect();
+        let headers: Result<HeaderMap, HeaderError> = fields.map(|(name, value)| header(name, &value)).collect();
         headers.map(Self).map_err(wrong)
     }
 }
@@ -124,12 +148,12 @@ impl FromValue for HttpMethod {
 }
 
 /// Parses a URL with the scheme `http` or `https` and a host.
-pub fn http_url(text: &str) -> Result<Url, String> {
+pub fn http_url(text: &str) -> Result<Url, UrlError> {
     url_of(text, &["http", "https"], "http:// or https://")
 }
 
 /// Reads the URL of a proxy.
-pub(crate) fn proxy_url(text: &str) -> Result<Url, String> {
+pub(crate) fn proxy_url(text: &str) -> Result<Url, UrlError> {
     url_of(
         text,
         &["http", "https", "socks5", "socks5h"],
@@ -137,21 +161,24 @@ pub(crate) fn proxy_url(text: &str) -> Result<Url, String> {
     )
 }
 
-fn url_of(text: &str, schemes: &[&str], named: &str) -> Result<Url, String> {
-    let url: Url = text
-        .parse()
-        .map_err(|error| format!("`{text}` is not a URL: {error}"))?;
+fn url_of(text: &str, schemes: &[&str], named: &'static str) -> Result<Url, UrlError> {
+    let url: Url = text.parse().map_err(|source| UrlError::Invalid {
+        text: text.to_owned(),
+        source,
+    })?;
     if !schemes.contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
-        return Err(format!("`{text}` is not an {named} URL"));
+        return Err(UrlError::Scheme {
+            text: text.to_owned(),
+            schemes: named,
+        });
     }
     Ok(url)
 }
 
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let checked = HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
-    let mut value = HeaderValue::try_from(value).map_err(|_| {
-        format!("the value of header `{name}` contains characters that are not allowed in an HTTP header")
-    })?;
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HeaderError> {
+    let owned = || name.to_owned();
+    let checked = HeaderName::try_from(name).map_err(|source| HeaderError::Name { name: owned(), source })?;
+    let mut value = HeaderValue::try_from(value).map_err(|source| HeaderError::Value { name: owned(), source })?;
     value.set_sensitive(true);
     Ok((checked, value))
 }

@@ -4,13 +4,14 @@
 //! In: [`KubernetesClient`]. Out: an [`Api`]. Certificates are read here. Token files are read for every request, since
 //! the tokens of service accounts change every hour.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use url::Url;
 
 use crate::common::discovery::meta_labels::host_port;
-use crate::common::http::values::{HttpUrl, http_url};
+use crate::common::http::values::{HttpUrl, UrlError, http_url};
 use crate::common::kubernetes::api::Api;
 use crate::common::kubernetes::arguments::KubernetesClient;
 use crate::common::kubernetes::kubeconfig;
@@ -20,38 +21,56 @@ use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, 
 /// Folder of a pod's service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
+/// The reason why the service account of the program's pod cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum AccountError {
+    /// The program does not run in a cluster.
+    #[error(
+        "this program does not run in a Kubernetes cluster (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
+         are not set): set api_server or kubeconfig_file"
+    )]
+    NoCluster,
+    /// The pod has no token of a service account.
+    #[error("the pod of this program has no service account: cannot read {}: {source}", path.display())]
+    NoToken { path: PathBuf, source: io::Error },
+    /// The environment names an invalid server.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    #[error("cannot read the program's own namespace from {}: {source}", path.display())]
+    Namespace { path: PathBuf, source: io::Error },
+    #[error("cannot read the program's own namespace from {}: it is empty", .0.display())]
+    EmptyNamespace(PathBuf),
+}
+
 /// Returns the API server that the arguments name. Sends no request.
 pub(crate) fn api(arguments: &KubernetesClient, user_agent: &Arc<str>) -> Result<Api, ComponentError> {
     let (options, base) = match (&arguments.kubeconfig_file, &arguments.api_server) {
-        (Some(path), _) => kubeconfig::read(path, user_agent).map_err(ComponentError)?,
+        (Some(path), _) => kubeconfig::read(path, user_agent).map_err(ComponentError::new)?,
         (None, Some(server)) => (arguments.http.options(user_agent), HttpUrl::url(server).clone()),
         (None, None) => {
             let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
             let host = variable("KUBERNETES_SERVICE_HOST");
             let address = host.zip(variable("KUBERNETES_SERVICE_PORT"));
-            in_cluster(Path::new(SERVICE_ACCOUNT), address, user_agent).map_err(ComponentError)?
+            in_cluster(Path::new(SERVICE_ACCOUNT), address, user_agent).map_err(ComponentError::new)?
         }
     };
-    let client = HttpClient::new(&options).map_err(|error| ComponentError(error.to_string()))?;
+    let client = HttpClient::new(&options).map_err(ComponentError::new)?;
     Ok(Api::new(client, base))
 }
 
 /// Returns the namespace of the pod that the program runs in.
 pub(crate) fn own_namespace() -> Result<Arc<str>, ComponentError> {
-    namespace_in(Path::new(SERVICE_ACCOUNT)).map_err(ComponentError)
+    namespace_in(Path::new(SERVICE_ACCOUNT)).map_err(ComponentError::new)
 }
 
-fn namespace_in(folder: &Path) -> Result<Arc<str>, String> {
+fn namespace_in(folder: &Path) -> Result<Arc<str>, AccountError> {
     let path = folder.join("namespace");
-    let failed = |reason: String| {
-        format!(
-            "cannot read the program's own namespace from {}: {reason}",
-            path.display()
-        )
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) => return Err(AccountError::Namespace { path, source }),
     };
-    let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
     match text.trim() {
-        "" => Err(failed("it is empty".to_owned())),
+        "" => Err(AccountError::EmptyNamespace(path)),
         name => Ok(name.into()),
     }
 }
@@ -62,20 +81,13 @@ fn in_cluster(
     folder: &Path,
     address: Option<(String, String)>,
     user_agent: &Arc<str>,
-) -> Result<(ClientOptions, Url), String> {
+) -> Result<(ClientOptions, Url), AccountError> {
     let Some((host, port)) = address else {
-        return Err(
-            "this program does not run in a Kubernetes cluster (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
-             are not set): set api_server or kubeconfig_file"
-                .to_owned(),
-        );
+        return Err(AccountError::NoCluster);
     };
     let token = folder.join("token");
-    if let Err(error) = std::fs::metadata(&token) {
-        let path = token.display();
-        return Err(format!(
-            "the pod of this program has no service account: cannot read {path}: {error}"
-        ));
+    if let Err(source) = std::fs::metadata(&token) {
+        return Err(AccountError::NoToken { path: token, source });
     }
     let options = ClientOptions {
         credential: Credential::Authorization {
@@ -114,12 +126,16 @@ mod tests {
     #[test]
     fn outside_of_a_cluster_the_error_says_what_to_give() {
         let folder = tempfile::tempdir().unwrap();
-        let error = in_cluster(folder.path(), None, &"agent".into()).unwrap_err();
+        let error = in_cluster(folder.path(), None, &"agent".into())
+            .unwrap_err()
+            .to_string();
         assert!(error.ends_with("set api_server or kubeconfig_file"), "{error}");
         let address = Some(("10.0.0.1".to_owned(), "443".to_owned()));
-        let error = in_cluster(folder.path(), address, &"agent".into()).unwrap_err();
+        let error = in_cluster(folder.path(), address, &"agent".into())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("has no service account"), "{error}");
-        let error = namespace_in(folder.path()).unwrap_err();
+        let error = namespace_in(folder.path()).unwrap_err().to_string();
         assert!(error.contains("own namespace"), "{error}");
     }
 }

@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::common::kubernetes::objects::{ListMetadata, Resource, Status};
 use alluvium_base::go_json;
-use alluvium_wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_decoded};
+use alluvium_wire::client::{BodyError, ClientError, HttpClient, error_chain, read_beginning, read_decoded};
 
 /// Maximum size of a response that is read as a whole, in bytes. It is enough for a page of 500 objects of 128 KiB
 /// each.
@@ -56,8 +56,8 @@ pub(crate) enum ApiError {
         retry_after: Option<Duration>,
     },
     /// The request could not be sent, or its response is missing or incomplete.
-    #[error("{0}")]
-    Lost(String),
+    #[error(transparent)]
+    Lost(#[from] LostError),
     /// The response exceeds the limit, which is given in bytes.
     #[error("the response is longer than {} MiB", .0 >> 20)]
     TooLong(usize),
@@ -69,10 +69,30 @@ pub(crate) enum ApiError {
     Panicked,
 }
 
+/// The reason why there was no complete response.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LostError {
+    /// The credentials for the server cannot be obtained.
+    #[error(transparent)]
+    Credentials(#[from] ClientError),
+    /// The server could not be reached, or the connection broke. The error does not contain the URL.
+    #[error("{}", error_chain(.0))]
+    Connection(#[source] reqwest::Error),
+    /// The body of the response could not be read.
+    #[error(transparent)]
+    Body(BodyError),
+    #[error("no response within {} s", TIMEOUT.as_secs())]
+    Timeout,
+    #[error("the watch did not end within {} s", .0.as_secs())]
+    EndlessWatch(Duration),
+    #[error("the response ended within a line")]
+    CutLine,
+}
+
 impl ApiError {
     /// Returns the error of a failed connection, without the URL.
     pub(super) fn lost(error: reqwest::Error) -> Self {
-        Self::Lost(error_chain(&error.without_url()))
+        Self::Lost(LostError::Connection(error.without_url()))
     }
 
     /// Returns the error for a `Status` that the server sent.
@@ -133,7 +153,7 @@ impl Api {
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, ApiError> {
         match tokio::time::timeout(TIMEOUT, self.body(url)).await {
             Ok(answer) => answer,
-            Err(_) => Err(late()),
+            Err(_) => Err(LostError::Timeout.into()),
         }
     }
 
@@ -141,7 +161,7 @@ impl Api {
     pub(crate) async fn open(&self, url: Url) -> Result<reqwest::Response, ApiError> {
         match tokio::time::timeout(TIMEOUT, self.answer(url)).await {
             Ok(answer) => answer,
-            Err(_) => Err(late()),
+            Err(_) => Err(LostError::Timeout.into()),
         }
     }
 
@@ -149,13 +169,12 @@ impl Api {
         let body = read_decoded(self.answer(url).await?, MAX_ANSWER).await;
         body.map_err(|error| match error {
             BodyError::TooLong(max_bytes) => ApiError::TooLong(max_bytes),
-            lost @ (BodyError::Lost(_) | BodyError::Encoding(_)) => ApiError::Lost(lost.to_string()),
+            lost @ (BodyError::Lost(_) | BodyError::Encoding(_)) => LostError::Body(lost).into(),
         })
     }
 
     async fn answer(&self, url: Url) -> Result<reqwest::Response, ApiError> {
-        let request = self.client.get(url).await;
-        let request = request.map_err(|error| ApiError::Lost(error.to_string()))?;
+        let request = self.client.get(url).await.map_err(LostError::Credentials)?;
         let sent = request.header(ACCEPT, "application/json").send().await;
         let response = sent.map_err(ApiError::lost)?;
         if response.status().is_success() {
@@ -198,8 +217,4 @@ fn reason(body: &[u8]) -> String {
         return String::new();
     }
     line.chars().take(200).collect()
-}
-
-fn late() -> ApiError {
-    ApiError::Lost(format!("no response within {} s", TIMEOUT.as_secs()))
 }

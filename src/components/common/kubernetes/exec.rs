@@ -6,6 +6,7 @@
 //! variables and output are secret.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tokio::process::Command;
 
 use crate::common::clouds::expiring::{Expiring, Lasting};
 use alluvium_base::BoxFuture;
-use alluvium_wire::client::TokenProvider;
+use alluvium_wire::client::{ProviderError, TokenProvider};
 
 /// Maximum run time of the program.
 const MAX_TIME: Duration = Duration::from_mins(1);
@@ -33,6 +34,54 @@ const VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1",
     "client.authentication.k8s.io/v1beta1",
 ];
+
+/// The reason why the settings of a program cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ExecError {
+    /// The program uses an unsupported version of the API.
+    #[error("its exec has the apiVersion `{0}`, which must be {known}", known = VERSIONS.join(" or "))]
+    Version(String),
+    /// The program needs a user who types.
+    #[error("its exec needs a terminal (interactiveMode: Always), which does not exist here")]
+    Terminal,
+}
+
+/// The error of a run that returned no token.
+#[derive(Debug, thiserror::Error)]
+#[error("the program {} returned no token: {source}", path.display())]
+struct TokenError {
+    path: PathBuf,
+    source: RunError,
+}
+
+/// The reason why a run returned no token. The output is secret, so no variant contains a part of it.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error("it did not end within {} s", MAX_TIME.as_secs())]
+    Timeout,
+    #[error("it cannot be started: {0}")]
+    Start(#[source] io::Error),
+    #[error("cannot wait for its end: {0}")]
+    Wait(#[source] io::Error),
+    #[error("its output is longer than {MAX_ANSWER} bytes")]
+    TooLong,
+    /// The program ended with an error.
+    #[error("{status}: {complaint}")]
+    Failed {
+        status: ExitStatus,
+        /// The beginning of the program's error output.
+        complaint: String,
+    },
+    /// The output is not JSON of the expected form.
+    #[error("its output is not an ExecCredential")]
+    Malformed,
+    #[error("it returned a client certificate, but only tokens are supported")]
+    Certificate,
+    #[error("its output has no status.token")]
+    NoToken,
+    #[error("the status.expirationTimestamp in its output is not a valid time")]
+    Expiration(#[source] chrono::ParseError),
+}
 
 /// The settings of the program in a kubeconfig file.
 #[derive(Clone, Deserialize)]
@@ -79,16 +128,12 @@ struct Status {
 impl Program {
     /// Returns the program of a kubeconfig file in `folder`. A command with a slash is relative to the folder. A
     /// command without a slash is looked up in PATH.
-    pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, String> {
+    pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, ExecError> {
         if !VERSIONS.contains(&&*exec.api_version) {
-            let known = VERSIONS.join(" or ");
-            return Err(format!(
-                "its exec has the apiVersion `{}`, which must be {known}",
-                exec.api_version
-            ));
+            return Err(ExecError::Version(exec.api_version.clone()));
         }
         if exec.interactive_mode.as_deref() == Some("Always") {
-            return Err("its exec needs a terminal (interactiveMode: Always), which does not exist here".to_owned());
+            return Err(ExecError::Terminal);
         }
         let path = if exec.command.contains('/') {
             folder.join(&exec.command)
@@ -102,15 +147,18 @@ impl Program {
         })
     }
 
-    async fn ask(&self) -> Result<Lasting<Arc<str>>, String> {
+    async fn ask(&self) -> Result<Lasting<Arc<str>>, TokenError> {
         let ran = tokio::time::timeout(MAX_TIME, self.run()).await;
-        let ran = ran.unwrap_or_else(|_| Err(format!("it did not end within {} s", MAX_TIME.as_secs())));
+        let ran = ran.unwrap_or(Err(RunError::Timeout));
         let answer = ran.and_then(|answer| token(&answer));
-        answer.map_err(|reason| format!("the program {} returned no token: {reason}", self.path.display()))
+        answer.map_err(|source| TokenError {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// Runs the program and returns its output.
-    async fn run(&self) -> Result<Vec<u8>, String> {
+    async fn run(&self) -> Result<Vec<u8>, RunError> {
         let info = serde_json::json!({
             "apiVersion": self.exec.api_version, "kind": "ExecCredential", "spec": {"interactive": false},
         });
@@ -124,25 +172,20 @@ impl Program {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        let mut child = command
-            .spawn()
-            .map_err(|error| format!("it cannot be started: {error}"))?;
+        let mut child = command.spawn().map_err(RunError::Start)?;
         let (answer, complaint) = (child.stdout.take(), child.stderr.take());
         let (answer, complaint) = tokio::join!(start_of(answer, MAX_ANSWER + 1), start_of(complaint, MAX_COMPLAINT));
-        let status = child
-            .wait()
-            .await
-            .map_err(|error| format!("cannot wait for its end: {error}"))?;
+        let status = child.wait().await.map_err(RunError::Wait)?;
         if answer.len() > MAX_ANSWER {
-            return Err(format!("its output is longer than {MAX_ANSWER} bytes"));
+            return Err(RunError::TooLong);
         }
         ended(status, &complaint).map(|()| answer)
     }
 }
 
 impl TokenProvider for Program {
-    fn token(&self) -> BoxFuture<'_, Result<Arc<str>, String>> {
-        Box::pin(self.token.get(self.ask()))
+    fn token(&self) -> BoxFuture<'_, Result<Arc<str>, ProviderError>> {
+        Box::pin(async { Ok(self.token.get(self.ask()).await?) })
     }
 }
 
@@ -164,36 +207,38 @@ async fn start_of(stream: Option<impl AsyncRead + Unpin>, bytes: usize) -> Vec<u
     start
 }
 
-fn ended(status: ExitStatus, complaint: &[u8]) -> Result<(), String> {
+fn ended(status: ExitStatus, complaint: &[u8]) -> Result<(), RunError> {
     if status.success() {
         return Ok(());
     }
     let complaint = String::from_utf8_lossy(complaint);
     let words: Vec<&str> = complaint.split_whitespace().collect();
-    Err(format!("{status}: {}", words.join(" ")))
+    Err(RunError::Failed {
+        status,
+        complaint: words.join(" "),
+    })
 }
 
 /// Returns the token in the output. The output is secret, so errors do not show it.
-fn token(answer: &[u8]) -> Result<Lasting<Arc<str>>, String> {
+fn token(answer: &[u8]) -> Result<Lasting<Arc<str>>, RunError> {
     let read: Result<Answer, _> = serde_json::from_slice(answer);
-    let Answer { status } = read.map_err(|_| "its output is not an ExecCredential".to_owned())?;
+    let Answer { status } = read.map_err(|_| RunError::Malformed)?;
     match (status.token, status.client_certificate_data) {
         (Some(token), _) => Ok(Lasting {
             value: token.into(),
             ends: Some(end(status.expiration_timestamp.as_deref())?),
         }),
-        (None, Some(_)) => Err("it returned a client certificate, but only tokens are supported".to_owned()),
-        (None, None) => Err("its output has no status.token".to_owned()),
+        (None, Some(_)) => Err(RunError::Certificate),
+        (None, None) => Err(RunError::NoToken),
     }
 }
 
-fn end(written: Option<&str>) -> Result<SystemTime, String> {
+fn end(written: Option<&str>) -> Result<SystemTime, RunError> {
     let Some(written) = written else {
         return Ok(SystemTime::now() + LIFETIME);
     };
     let time = DateTime::parse_from_rfc3339(written);
-    time.map(SystemTime::from)
-        .map_err(|_| "the status.expirationTimestamp in its output is not a valid time".to_owned())
+    time.map(SystemTime::from).map_err(RunError::Expiration)
 }
 
 #[cfg(test)]
@@ -226,7 +271,7 @@ mod tests {
     /// open, so the start is retried.
     async fn asked(program: &Program) -> Result<Arc<str>, String> {
         loop {
-            match program.token().await {
+            match program.token().await.map_err(|error| error.to_string()) {
                 Err(error) if error.contains("Text file busy") => tokio::task::yield_now().await,
                 other => return other,
             }
@@ -273,7 +318,10 @@ mod tests {
 
     #[test]
     fn programs_that_cannot_be_used_are_refused() {
-        let refused = |exec: &str| Program::new(&serde_json::from_str(exec).unwrap(), Path::new("/")).unwrap_err();
+        let refused = |exec: &str| {
+            let error = Program::new(&serde_json::from_str(exec).unwrap(), Path::new("/")).unwrap_err();
+            error.to_string()
+        };
         let old = refused(r#"{"apiVersion": "client.authentication.k8s.io/v1alpha1", "command": "a"}"#);
         assert!(old.contains("v1alpha1"), "{old}");
         let asks = refused(

@@ -11,10 +11,49 @@ use base64::Engine as _;
 use serde::Deserialize;
 use url::Url;
 
-use crate::common::http::values::{http_url, proxy_url};
-use crate::common::kubernetes::exec::{Exec, Program};
-use crate::common::sources::detector::read_text;
+use crate::common::http::values::{UrlError, http_url, proxy_url};
+use crate::common::kubernetes::exec::{Exec, ExecError, Program};
+use crate::common::sources::detector::{TextError, read_text};
 use alluvium_wire::client::{ClientOptions, Credential, Pem, ProxyOptions, Secret, TlsOptions};
+
+/// The reason why a kubeconfig file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KubeconfigError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// The file has invalid content.
+    #[error("kubeconfig {}: {source}", path.display())]
+    Content { path: PathBuf, source: ContentError },
+}
+
+/// What is wrong with the content of a kubeconfig file. No variant contains a secret of the file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ContentError {
+    /// The file is not YAML of the expected form. The text of the parser's error may contain a secret.
+    #[error("cannot be read: invalid YAML or an unexpected value at line {line}, column {column}")]
+    Syntax { line: u64, column: u64 },
+    #[error("it has no current-context")]
+    NoContext,
+    /// An entry refers to an entry that does not exist.
+    #[error("it has no {kind} \"{name}\"")]
+    Missing { kind: &'static str, name: String },
+    /// The user has a setting that is not supported.
+    #[error(
+        "user \"{user}\" has `{setting}`, which is not supported: use a token, a tokenFile, an exec or a client \
+         certificate"
+    )]
+    Unsupported { user: String, setting: &'static str },
+    /// The credential plugin of the user cannot be used.
+    #[error("user \"{user}\": {source}")]
+    Exec { user: String, source: ExecError },
+    /// A certificate or a key in the file is invalid.
+    #[error("{0}-data is not Base64-encoded PEM")]
+    Pem(&'static str),
+    /// The URL of the server or of the proxy is invalid.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -75,13 +114,16 @@ struct User {
 }
 
 /// Returns the options of a client for the server of the file's current context, and the server's URL.
-pub(super) fn read(path: &Path, user_agent: &Arc<str>) -> Result<(ClientOptions, Url), String> {
+pub(super) fn read(path: &Path, user_agent: &Arc<str>) -> Result<(ClientOptions, Url), KubeconfigError> {
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    options(&text, folder, user_agent).map_err(|reason| format!("kubeconfig {}: {reason}", path.display()))
+    options(&text, folder, user_agent).map_err(|source| KubeconfigError::Content {
+        path: path.to_owned(),
+        source,
+    })
 }
 
-fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOptions, Url), String> {
+fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOptions, Url), ContentError> {
     let Kubeconfig {
         current_context,
         contexts,
@@ -89,7 +131,7 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
         users,
     } = serde_saphyr::from_str(text).map_err(|error| wrong(&error))?;
     if current_context.is_empty() {
-        return Err("it has no current-context".to_owned());
+        return Err(ContentError::NoContext);
     }
     let context = named("context", &contexts, &current_context)?;
     let cluster = named("cluster", &clusters, &context.cluster)?;
@@ -102,16 +144,18 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
         ("auth-provider", user.auth_provider.is_some()),
         ("as", user.impersonated.is_some()),
     ];
-    if let Some((what, _)) = refused.iter().find(|(_, is_given)| *is_given) {
-        let name = &context.user;
-        return Err(format!(
-            "user \"{name}\" has `{what}`, which is not supported: use a token, a tokenFile, an exec or a client \
-             certificate"
-        ));
+    if let Some((setting, _)) = refused.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(ContentError::Unsupported {
+            user: context.user.clone(),
+            setting,
+        });
     }
     let proxy = cluster.proxy_url.as_deref().map(proxy_url).transpose()?;
     let options = ClientOptions {
-        credential: credential(user, folder).map_err(|reason| format!("user \"{}\": {reason}", context.user))?,
+        credential: credential(user, folder).map_err(|source| ContentError::Exec {
+            user: context.user.clone(),
+            source,
+        })?,
         tls: TlsOptions {
             ca: pem(
                 "certificate-authority",
@@ -141,24 +185,24 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
     Ok((options, http_url(&cluster.server)?))
 }
 
-/// Returns a message with the position of an error in the file. The text of the error is omitted, because it may
-/// contain a secret.
-fn wrong(error: &serde_saphyr::Error) -> String {
+/// Returns an error with the position of the parser's error in the file.
+fn wrong(error: &serde_saphyr::Error) -> ContentError {
     let place = error.location();
     let (line, column) = place.map_or((1, 1), |place| (place.line(), place.column()));
-    format!("cannot be read: invalid YAML or an unexpected value at line {line}, column {column}")
+    ContentError::Syntax { line, column }
 }
 
-fn named<'a, T>(what: &str, list: &'a [Named<T>], name: &str) -> Result<&'a T, String> {
+fn named<'a, T>(kind: &'static str, list: &'a [Named<T>], name: &str) -> Result<&'a T, ContentError> {
     let found = list.iter().find(|entry| entry.name == name);
-    found
-        .map(|entry| &entry.body)
-        .ok_or_else(|| format!("it has no {what} \"{name}\""))
+    found.map(|entry| &entry.body).ok_or_else(|| ContentError::Missing {
+        kind,
+        name: name.to_owned(),
+    })
 }
 
 /// Returns the credential of a user. As in kubectl, a token file takes precedence over a token. A program has the
 /// lowest precedence.
-fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
+fn credential(user: &User, folder: &Path) -> Result<Credential, ExecError> {
     let bearer = |credentials| Credential::Authorization {
         scheme: "Bearer".into(),
         credentials,
@@ -178,13 +222,18 @@ fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
 }
 
 /// Returns PEM text from Base64 in the file, or the path of a PEM file.
-fn pem(name: &str, data: &Option<String>, path: &Option<PathBuf>, folder: &Path) -> Result<Option<Pem>, String> {
+fn pem(
+    name: &'static str,
+    data: &Option<String>,
+    path: &Option<PathBuf>,
+    folder: &Path,
+) -> Result<Option<Pem>, ContentError> {
     let Some(data) = data else {
         return Ok(path.as_ref().map(|path| Pem::File(folder.join(path))));
     };
     let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim()).ok();
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or_else(|| format!("{name}-data is not Base64-encoded PEM"))?;
+    let text = text.ok_or(ContentError::Pem(name))?;
     Ok(Some(Pem::Text(text.into())))
 }
 
@@ -223,7 +272,7 @@ users:
 ";
 
     fn read(text: &str) -> Result<(ClientOptions, Url), String> {
-        options(text, Path::new("/etc/me"), &"agent".into())
+        options(text, Path::new("/etc/me"), &"agent".into()).map_err(|error| error.to_string())
     }
 
     #[test]

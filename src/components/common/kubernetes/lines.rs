@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::common::kubernetes::api::ApiError;
+use crate::common::kubernetes::api::{ApiError, LostError};
 
 /// Maximum length of a line in bytes. An object in etcd has up to 1.5 MiB, and its JSON is longer.
 const MAX_LINE: usize = 16 << 20;
@@ -41,7 +41,7 @@ impl Lines {
             match self.response.chunk().await.map_err(ApiError::lost)? {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk),
                 None if self.buffer.is_empty() => return Ok(None),
-                None => return Err(ApiError::Lost("the response ended within a line".to_owned())),
+                None => return Err(LostError::CutLine.into()),
             }
         }
     }

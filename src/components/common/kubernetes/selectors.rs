@@ -10,6 +10,37 @@ use alluvium_lang::attribute::{FromValue, wrong};
 use alluvium_lang::schema::Kind;
 use alluvium_lang::value::Value;
 
+/// The reason why a text is not a selector.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum SelectorError {
+    #[error("there is an empty requirement before or after a comma")]
+    EmptyRequirement,
+    /// The parentheses do not match.
+    #[error("{0}")]
+    Parentheses(&'static str),
+    /// The words before a list are neither `KEY in` nor `KEY notin`.
+    #[error("\"{0}\": a list must follow `KEY in` or `KEY notin`")]
+    List(String),
+    #[error("\"{0}\": nothing may follow the list")]
+    AfterList(String),
+    #[error("\"{0}\" is not a whole number")]
+    Number(String),
+    #[error(
+        "\"{0}\" is not a label key: it must have 1 to 63 letters, digits, `-`, `_` and `.`, and must begin and end \
+         with a letter or digit; a DNS name and `/` may precede it"
+    )]
+    Key(String),
+    #[error(
+        "\"{0}\" is not a label value: it may have up to 63 letters, digits, `-`, `_` and `.`, and must begin and \
+         end with a letter or digit"
+    )]
+    Value(String),
+    #[error("\"{0}\" has no field before its operator")]
+    NoField(String),
+    #[error("\"{0}\" has no operator: a field selector consists of FIELD=VALUE and FIELD!=VALUE, separated by commas")]
+    NoOperator(String),
+}
+
 /// A label selector with valid syntax: `app=shop,tier in (a, b),!canary,size>3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelSelector(pub(crate) Arc<str>);
@@ -38,7 +69,7 @@ impl FromValue for FieldSelector {
     }
 }
 
-fn check_label(text: &str) -> Result<(), String> {
+fn check_label(text: &str) -> Result<(), SelectorError> {
     if text.trim().is_empty() {
         return Ok(());
     }
@@ -47,7 +78,7 @@ fn check_label(text: &str) -> Result<(), String> {
         .try_for_each(|requirement| label_requirement(requirement.trim()))
 }
 
-fn check_field(text: &str) -> Result<(), String> {
+fn check_field(text: &str) -> Result<(), SelectorError> {
     if text.trim().is_empty() {
         return Ok(());
     }
@@ -57,26 +88,22 @@ fn check_field(text: &str) -> Result<(), String> {
             .find_map(|operator| requirement.split_once(operator));
         match parts {
             Some((key, _)) if !key.trim().is_empty() => {}
-            Some(_) => return Err(format!("\"{requirement}\" has no field before its operator")),
-            None => {
-                return Err(format!(
-                    "\"{requirement}\" has no operator: a field selector consists of FIELD=VALUE and FIELD!=VALUE, \
-                     separated by commas"
-                ));
-            }
+            Some(_) => return Err(SelectorError::NoField(requirement.to_owned())),
+            None => return Err(SelectorError::NoOperator(requirement.to_owned())),
         }
     }
     Ok(())
 }
 
 /// Splits a selector at the commas outside parentheses.
-fn requirements(text: &str) -> Result<Vec<&str>, String> {
+fn requirements(text: &str) -> Result<Vec<&str>, SelectorError> {
+    let wrong = |problem| Err(SelectorError::Parentheses(problem));
     let (mut parts, mut start, mut inside) = (Vec::new(), 0, false);
     for (at, letter) in text.char_indices() {
         match letter {
-            '(' if inside => return Err("a `(` inside parentheses".to_owned()),
+            '(' if inside => return wrong("a `(` inside parentheses"),
             '(' => inside = true,
-            ')' if !inside => return Err("a `)` without its `(`".to_owned()),
+            ')' if !inside => return wrong("a `)` without its `(`"),
             ')' => inside = false,
             ',' if !inside => {
                 parts.push(&text[start..at]);
@@ -86,15 +113,15 @@ fn requirements(text: &str) -> Result<Vec<&str>, String> {
         }
     }
     if inside {
-        return Err("a `(` without its `)`".to_owned());
+        return wrong("a `(` without its `)`");
     }
     parts.push(&text[start..]);
     Ok(parts)
 }
 
-fn label_requirement(text: &str) -> Result<(), String> {
+fn label_requirement(text: &str) -> Result<(), SelectorError> {
     if text.is_empty() {
-        return Err("there is an empty requirement before or after a comma".to_owned());
+        return Err(SelectorError::EmptyRequirement);
     }
     if let Some(key) = text.strip_prefix('!') {
         return check_key(key.trim());
@@ -102,11 +129,11 @@ fn label_requirement(text: &str) -> Result<(), String> {
     if let Some((head, list)) = text.split_once('(') {
         let words: Vec<&str> = head.split_whitespace().collect();
         let [key, "in" | "notin"] = words.as_slice() else {
-            return Err(format!("\"{text}\": a list must follow `KEY in` or `KEY notin`"));
+            return Err(SelectorError::List(text.to_owned()));
         };
         check_key(key)?;
         let Some(list) = list.strip_suffix(')') else {
-            return Err(format!("\"{text}\": nothing may follow the list"));
+            return Err(SelectorError::AfterList(text.to_owned()));
         };
         return list.split(',').try_for_each(|value| check_value(value.trim()));
     }
@@ -115,7 +142,7 @@ fn label_requirement(text: &str) -> Result<(), String> {
             check_key(key.trim())?;
             let value = value.trim();
             return match operator {
-                ">" | "<" if value.parse::<i64>().is_err() => Err(format!("\"{value}\" is not a whole number")),
+                ">" | "<" if value.parse::<i64>().is_err() => Err(SelectorError::Number(value.to_owned())),
                 _ => check_value(value),
             };
         }
@@ -124,7 +151,7 @@ fn label_requirement(text: &str) -> Result<(), String> {
 }
 
 /// Checks `[prefix/]name`, where the prefix is a DNS name.
-fn check_key(key: &str) -> Result<(), String> {
+fn check_key(key: &str) -> Result<(), SelectorError> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -139,20 +166,14 @@ fn check_key(key: &str) -> Result<(), String> {
     if !name.is_empty() && is_name(name) && prefix.is_none_or(is_dns) {
         return Ok(());
     }
-    Err(format!(
-        "\"{key}\" is not a label key: it must have 1 to 63 letters, digits, `-`, `_` and `.`, and must begin and end \
-         with a letter or digit; a DNS name and `/` may precede it"
-    ))
+    Err(SelectorError::Key(key.to_owned()))
 }
 
-fn check_value(value: &str) -> Result<(), String> {
+fn check_value(value: &str) -> Result<(), SelectorError> {
     if value.is_empty() || is_name(value) {
         return Ok(());
     }
-    Err(format!(
-        "\"{value}\" is not a label value: it may have up to 63 letters, digits, `-`, `_` and `.`, and must begin and \
-         end with a letter or digit"
-    ))
+    Err(SelectorError::Value(value.to_owned()))
 }
 
 fn is_name(text: &str) -> bool {
@@ -191,11 +212,12 @@ mod tests {
             ("app=a b", "is not a label value"),
             ("size>many", "not a whole number"),
         ] {
-            let error = check_label(bad).unwrap_err();
+            let error = check_label(bad).unwrap_err().to_string();
             assert!(error.contains(said), "{bad}: {error}");
         }
         assert_eq!(check_field("spec.nodeName=node-1,status.phase!=Running"), Ok(()));
-        assert!(check_field("metadata.name").unwrap_err().contains("no operator"));
-        assert!(check_field("=x").unwrap_err().contains("no field"));
+        let refused = |text: &str| check_field(text).unwrap_err().to_string();
+        assert!(refused("metadata.name").contains("no operator"));
+        assert!(refused("=x").contains("no field"));
     }
 }

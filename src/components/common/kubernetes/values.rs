@@ -13,6 +13,7 @@ use crate::common::kubernetes::access;
 use crate::common::kubernetes::api::{Api, ApiError, read_json};
 use crate::common::kubernetes::arguments::KubernetesClient;
 use crate::common::kubernetes::objects::Resource;
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::attribute::{Interval, NotEmpty};
@@ -72,6 +73,15 @@ struct Object<T> {
     kind: PhantomData<fn() -> T>,
 }
 
+/// The reason why an object cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ObjectError {
+    #[error("cannot get {path}: no response within the timeout")]
+    Timeout { path: String },
+    #[error("cannot get {path}: {source}")]
+    Request { path: String, source: ApiError },
+}
+
 impl<T: Values> Object<T> {
     fn new(context: &Context, arguments: &ValuesArguments) -> Result<Self, ComponentError> {
         let api = access::api(&arguments.client, &context.user_agent)?;
@@ -88,15 +98,21 @@ impl<T: Values> Object<T> {
     async fn object(&self) -> Result<T, ApiError> {
         read_json(self.api.get(self.url.clone()).await?).await
     }
+
+    /// Returns the object, or an error if there is no response within the timeout.
+    async fn object_in_time(&self) -> Result<T, ObjectError> {
+        let path = || self.url.path().to_owned();
+        let asked = tokio::time::timeout(self.timeout, self.object()).await;
+        let object = asked.map_err(|_| ObjectError::Timeout { path: path() })?;
+        object.map_err(|source| ObjectError::Request { path: path(), source })
+    }
 }
 
 impl<T: Values> Fetch for Object<T> {
-    fn fetch(&self) -> Result<Exports, String> {
-        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
-        let failed = |reason: String| format!("cannot get {}: {reason}", self.url.path());
-        let asked = handle.block_on(async { tokio::time::timeout(self.timeout, self.object()).await });
-        let object = asked.map_err(|_| failed("no response within the timeout".to_owned()))?;
-        let (values, others) = object.map_err(|error| failed(error.to_string()))?.values();
+    fn fetch(&self) -> Result<Exports, FetchError> {
+        let handle = tokio::runtime::Handle::try_current()?;
+        let object = handle.block_on(self.object_in_time());
+        let (values, others) = object.map_err(|error| FetchError::Remote(error.into()))?.values();
         for key in others {
             tracing::warn!(component = %self.id, key, "ignoring a value that is not UTF-8 text");
         }

@@ -15,7 +15,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use url::Url;
 
-use crate::common::kubernetes::api::{Api, ApiError, Page, read_json};
+use crate::common::kubernetes::api::{Api, ApiError, LostError, Page, read_json};
 use crate::common::kubernetes::lines::Lines;
 use crate::common::kubernetes::objects::{Key, ListMetadata, Metadata, Resource, Status};
 use alluvium_base::go_json;
@@ -260,10 +260,7 @@ impl<T: Resource> Follower<T> {
             Ok(Ok(())) => End::Closed,
             Ok(Err(error)) if error.status() == Some(StatusCode::GONE) => End::Expired,
             Ok(Err(error)) => End::Failed(error),
-            Err(_) => End::Failed(ApiError::Lost(format!(
-                "the watch did not end within {} s",
-                longest.as_secs()
-            ))),
+            Err(_) => End::Failed(LostError::EndlessWatch(longest).into()),
         }
     }
 

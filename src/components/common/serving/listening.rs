@@ -93,12 +93,14 @@ impl OpenPort {
     }
 
     /// Returns a listener on the socket. After a stop of the listener, its requests may take `grace` to finish.
-    pub(crate) fn listener(&self, grace: Duration) -> std::io::Result<Listener> {
+    pub(crate) fn listener(&self, grace: Duration) -> Result<Listener, ComponentError> {
         let options = ListenOptions {
             grace,
             ..self.options.clone()
         };
-        let listener = Listener::of_socket(self.socket.try_clone()?, options)?;
+        let socket = self.socket.try_clone();
+        let listener = socket.and_then(|socket| Listener::of_socket(socket, options));
+        let listener = listener.map_err(|error| ComponentError(format!("cannot serve on the port: {error}")))?;
         let tls = self.tls.clone().map(TlsAcceptor::from);
         Ok(listener.with_tls(Arc::new(move || tls.clone())))
     }

@@ -1,5 +1,6 @@
-//! Components that listen: arguments of servers, TLS, bodies within limits, and gRPC.
+//! Components that listen: arguments of servers, TLS, the run loop, bodies within limits, and gRPC.
 
+pub(crate) mod generations;
 pub(crate) mod grpc;
 pub(crate) mod intake;
 pub(crate) mod listening;

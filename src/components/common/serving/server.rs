@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use crate::common::arguments::checks;
 use crate::common::serving::listening::PortSettings;
+use alluvium_base::pem::Pem;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{FromValue, Secret, choices, wrong};
 use alluvium_lang::body::arguments;
 use alluvium_lang::schema::Kind;
 use alluvium_lang::value::Value;
-use alluvium_pipeline::check::settings::http::{self as settings, PemText, TlsSettings};
+use alluvium_pipeline::check::settings::http::{self as settings, TlsSettings};
 
 choices! {
     /// Requirement for client certificates. The names are the same as in Go.
@@ -208,18 +209,12 @@ impl HttpServer {
 impl ServerTls {
     /// Returns the TLS settings of a listener. Fails if the certificate or the key is missing.
     pub(crate) fn settings(&self) -> Result<TlsSettings, ArgumentError> {
-        let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| match text {
-            Some(text) => Some(PemText::Text(text.clone())),
-            None => file.clone().map(PemText::File),
-        };
-        let needed = |pem: Option<PemText>, what: &str| {
-            pem.ok_or_else(|| ArgumentError::new("tls", format!("one of {what}_pem and {what}_file must be given")))
-        };
+        let key = self.key_pem.as_ref().map(|key| &key.0);
         let suites = self.cipher_suites.as_deref().unwrap_or_default().split(',');
         Ok(TlsSettings {
-            certificate: needed(pem(self.cert_pem.as_ref(), &self.cert_file), "cert")?,
-            key: needed(pem(self.key_pem.as_ref().map(|key| &key.0), &self.key_file), "key")?,
-            client_ca: pem(self.client_ca.as_ref(), &self.client_ca_file),
+            certificate: required_pem("cert", self.cert_pem.as_ref(), self.cert_file.as_ref())?,
+            key: required_pem("key", key, self.key_file.as_ref())?,
+            client_ca: Pem::of(self.client_ca.as_ref(), self.client_ca_file.as_ref()),
             client_auth: self
                 .client_auth_type
                 .map_or(settings::ClientAuth::None, ClientAuth::setting),
@@ -251,4 +246,10 @@ impl ServerTls {
         ];
         given.iter().try_for_each(|pair| checks::at_most_one(pair))
     }
+}
+
+/// Returns the certificate or the key of a listener. Fails if neither the text nor the file is given.
+pub(crate) fn required_pem(name: &str, text: Option<&Arc<str>>, file: Option<&PathBuf>) -> Result<Pem, ArgumentError> {
+    Pem::of(text, file)
+        .ok_or_else(|| ArgumentError::new("tls", format!("one of {name}_pem and {name}_file must be given")))
 }

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
-use alluvium_base::renewed::Renewed;
+use alluvium_base::pem::Pem;
+use alluvium_base::reloaded_files::ReloadedFiles;
 use alluvium_lang::argument_error::ArgumentError;
-use alluvium_pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
+use alluvium_pipeline::check::settings::http::{ClientAuth, TlsSettings};
 
 /// Builds the configuration of rustls. Reads the certificates.
 pub fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {
@@ -89,47 +89,35 @@ fn group(curve: &str) -> Option<&'static dyn SupportedKxGroup> {
     }
 }
 
-fn bytes(pem: &PemText, name: &str) -> Result<Vec<u8>, ArgumentError> {
-    match pem {
-        PemText::Text(text) => Ok(text.as_bytes().to_vec()),
-        PemText::File(path) => std::fs::read(path)
-            .map_err(|error| wrong(&path_of(pem, name), format!("cannot read {}: {error}", path.display()))),
-    }
-}
-
 /// Returns the name of the attribute that contains a certificate or key, for errors.
-fn path_of(pem: &PemText, name: &str) -> String {
+fn path_of(pem: &Pem, name: &str) -> String {
     match pem {
-        PemText::Text(_) => format!("tls.{name}_pem"),
-        PemText::File(_) => format!("tls.{name}_file"),
+        Pem::Text(_) => format!("tls.{name}_pem"),
+        Pem::File(_) => format!("tls.{name}_file"),
     }
 }
 
-fn chain(pem: &PemText, name: &str) -> Result<Vec<CertificateDer<'static>>, ArgumentError> {
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes(pem, name)?).collect();
-    let chain = chain.map_err(|error| wrong(&path_of(pem, name), format!("this is not PEM: {error}")))?;
-    if chain.is_empty() {
-        return Err(wrong(&path_of(pem, name), "there is no certificate in it"));
-    }
-    Ok(chain)
+fn chain(pem: &Pem, name: &str) -> Result<Vec<CertificateDer<'static>>, ArgumentError> {
+    let chain = pem.certificates();
+    chain.map_err(|error| wrong(&path_of(pem, name), error.to_string()))
 }
 
 /// The listener's certificate. A replaced file is read again, so that a renewed certificate needs no reload.
 struct Certificates {
-    certificate: PemText,
-    key: PemText,
+    certificate: Pem,
+    key: Pem,
     provider: Arc<CryptoProvider>,
-    renewed: Renewed<Arc<CertifiedKey>>,
+    renewed: ReloadedFiles<Arc<CertifiedKey>>,
 }
 
 impl Certificates {
     fn read(settings: &TlsSettings, provider: Arc<CryptoProvider>) -> Result<Self, ArgumentError> {
         let (certificate, key) = (settings.certificate.clone(), settings.key.clone());
         let files = [&certificate, &key].into_iter().filter_map(|pem| match pem {
-            PemText::Text(_) => None,
-            PemText::File(path) => Some(path.clone()),
+            Pem::Text(_) => None,
+            Pem::File(path) => Some(path.clone()),
         });
-        let renewed = Renewed::read(files.collect(), || certified(&certificate, &key, &provider))?;
+        let renewed = ReloadedFiles::read(files.collect(), || certified(&certificate, &key, &provider))?;
         Ok(Self {
             certificate,
             key,
@@ -139,14 +127,11 @@ impl Certificates {
     }
 }
 
-fn certified(
-    certificate: &PemText,
-    key: &PemText,
-    provider: &CryptoProvider,
-) -> Result<Arc<CertifiedKey>, ArgumentError> {
+fn certified(certificate: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, ArgumentError> {
     let chain = chain(certificate, "cert")?;
-    let secret = PrivateKeyDer::from_pem_slice(&bytes(key, "key")?)
-        .map_err(|error| wrong(&path_of(key, "key"), format!("there is no private key in it: {error}")))?;
+    let secret = key
+        .key()
+        .map_err(|error| wrong(&path_of(key, "key"), error.to_string()))?;
     let certified = CertifiedKey::from_der(chain, secret, provider).map_err(|error| {
         wrong(
             &path_of(key, "key"),

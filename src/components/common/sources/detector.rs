@@ -1,7 +1,9 @@
 //! Detection of file changes: the arguments `detector` and `poll_frequency`, and a bounded reader of text files.
 
+use std::io;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 
 use alluvium_lang::attribute::{Interval, choices};
 use alluvium_lang::body::arguments;
@@ -42,18 +44,26 @@ pub(crate) fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
+/// The reason why a file contains no usable text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TextError {
+    #[error("cannot read {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: it is longer than {} MiB", .0.display(), MAX_FILE >> 20)]
+    TooLong(PathBuf),
+    #[error("{} is not UTF-8 text: bad byte at offset {}", path.display(), source.utf8_error().valid_up_to())]
+    Encoding { path: PathBuf, source: FromUtf8Error },
+}
+
 /// Returns the text of a file of at most [`MAX_FILE`] bytes.
-pub(crate) fn read_text(path: &Path) -> Result<String, String> {
-    let name = path.display();
+pub(crate) fn read_text(path: &Path) -> Result<String, TextError> {
+    let owned = || path.to_owned();
     let mut bytes = Vec::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes))
-        .map_err(|error| format!("cannot read {name}: {error}"))?;
+        .map_err(|source| TextError::File { path: owned(), source })?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("cannot read {name}: it is longer than {} MiB", MAX_FILE >> 20));
+        return Err(TextError::TooLong(owned()));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("{name} is not UTF-8 text: bad byte at offset {at}")
-    })
+    String::from_utf8(bytes).map_err(|source| TextError::Encoding { path: owned(), source })
 }

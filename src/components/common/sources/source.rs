@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::folder_watcher::FolderWatcher;
 use alluvium_base::{BoxFuture, Shutdown};
 use alluvium_lang::schema::{Attribute, Kind};
@@ -35,7 +36,7 @@ pub(crate) type Exports = BTreeMap<Arc<str>, Value>;
 /// Fetches the value of a component.
 pub(crate) trait Fetch: Send + Sync + 'static {
     /// Fetches the value. May block.
-    fn fetch(&self) -> Result<Exports, String>;
+    fn fetch(&self) -> Result<Exports, FetchError>;
 
     /// Returns the time between two fetches; `None` for a value that cannot change.
     fn interval(&self) -> Option<Duration>;
@@ -69,7 +70,7 @@ pub(crate) fn build<A: 'static, F: Fetch>(
 ) -> Result<Arc<dyn Component<A>>, ComponentError> {
     let make: Make<A> = Box::new(move |context, arguments| Ok(Arc::new(make(context, arguments)?)));
     let fetch = make(&context, arguments)?;
-    let exports = fetch.fetch().map_err(ComponentError)?;
+    let exports = fetch.fetch().map_err(ComponentError::new)?;
     export(&context, exports);
     Ok(Arc::new(Source {
         context,
@@ -124,8 +125,8 @@ impl<A: 'static> Source<A> {
         match fetched {
             Ok(exports) => export(&self.context, exports),
             Err(error) => {
-                tracing::error!(component = %self.context.id, error, "cannot fetch the value, keeping the last value");
-                (self.context.health)(HealthState::Unhealthy, error);
+                tracing::error!(component = %self.context.id, %error, "cannot fetch the value, keeping the last value");
+                (self.context.health)(HealthState::Unhealthy, error.to_string());
             }
         }
     }
@@ -175,7 +176,7 @@ impl<A: 'static> Source<A> {
 impl<A: 'static> Component<A> for Source<A> {
     fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError> {
         let fetch = (self.make)(&self.context, &arguments)?;
-        let exports = fetch.fetch().map_err(ComponentError)?;
+        let exports = fetch.fetch().map_err(ComponentError::new)?;
         let mut current = self.fetch.lock();
         *current = fetch;
         export(&self.context, exports);

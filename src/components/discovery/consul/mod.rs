@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::discovery::consul::api::Api;
@@ -44,7 +45,7 @@ impl Discovery for Consul {
         self.0.changed().await
     }
 
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Option<Outdated> {
         self.0.failure()
     }
 }

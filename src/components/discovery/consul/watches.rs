@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::parts::Parts;
 use crate::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 
@@ -104,7 +105,7 @@ impl Watches {
 
     /// Returns the reason why the last query for a subject failed, or `None` if the last query for each subject
     /// succeeded.
-    pub(super) fn failure(&self) -> Option<String> {
+    pub(super) fn failure(&self) -> Option<Outdated> {
         self.parts.failure()
     }
 

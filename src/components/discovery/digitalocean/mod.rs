@@ -83,7 +83,7 @@ impl Discovery for DigitalOcean {
     type Arguments = DigitalOceanArguments;
 
     fn new(arguments: &DigitalOceanArguments, context: &Context) -> Result<Self, ComponentError> {
-        let api = http_url(API).map_err(ComponentError)?;
+        let api = http_url(API).map_err(ComponentError::new)?;
         Self::at(&api, arguments, context)
     }
 

@@ -12,6 +12,7 @@ use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::parts::Parts;
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
@@ -107,7 +108,7 @@ impl Discovery for Dns {
 
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         // Read the configuration at each refresh, because the servers change when the machine moves to another network.
-        let lookups = &self.system.read().map_err(DiscoveryError::Lookup)?;
+        let lookups = &self.system.read()?;
         let look_up = async |name: &Arc<str>| (name.clone(), self.look_up(lookups, name).await);
         let mut answers = futures::stream::iter(self.arguments.names.iter().map(look_up)).buffer_unordered(AT_ONCE);
         while let Some((name, answer)) = answers.next().await {
@@ -116,15 +117,14 @@ impl Discovery for Dns {
         Ok(self.parts.targets())
     }
 
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Option<Outdated> {
         self.parts.failure()
     }
 }
 
 impl Dns {
     async fn look_up(&self, lookups: &Lookups, name: &Arc<str>) -> Result<Vec<Target>, DiscoveryError> {
-        let records = lookups.records(name, self.arguments.record.0).await;
-        let records = records.map_err(DiscoveryError::Lookup)?;
+        let records = lookups.records(name, self.arguments.record.0).await?;
         Ok(records.iter().filter_map(|record| self.target(name, record)).collect())
     }
 

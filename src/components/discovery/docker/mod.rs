@@ -17,9 +17,7 @@ use crate::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::discovery::schema::Filter;
-use crate::common::http::client::HttpClientArguments;
 use crate::common::serving::server::Port;
-use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::Interval;
 use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::{ComponentError, Context, Definition};
@@ -43,8 +41,7 @@ arguments! {
         /// Condition on the discovered containers. A container must match every `filter` block.
         filter: Vec<Filter>,
     }
-    shared { daemon: Daemon, client: HttpClientArguments }
-    check DockerArguments::check;
+    shared { daemon: Daemon }
 }
 
 /// The component's definition.
@@ -106,19 +103,13 @@ struct ContainerPort {
     protocol: String,
 }
 
-impl DockerArguments {
-    fn check(&self) -> Result<(), ArgumentError> {
-        self.daemon.check(&self.client)
-    }
-}
-
 impl Discovery for Docker {
     type Arguments = DockerArguments;
 
     fn new(arguments: &DockerArguments, context: &Context) -> Result<Self, ComponentError> {
         let timeout = arguments.refresh_interval.get();
         Ok(Self {
-            api: DockerApi::new(&arguments.daemon, &arguments.client, context, timeout)?,
+            api: DockerApi::new(&arguments.daemon, context, timeout)?,
             arguments: arguments.clone(),
         })
     }

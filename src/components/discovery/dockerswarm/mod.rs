@@ -12,10 +12,8 @@ use crate::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::discovery::schema::Filter;
-use crate::common::http::client::HttpClientArguments;
 use crate::common::serving::server::Port;
 use crate::discovery::dockerswarm::objects::{Container, Node, Service, Task, ip_of};
-use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{Interval, choices};
 use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::{ComponentError, Context, Definition};
@@ -40,8 +38,7 @@ arguments! {
         /// Condition on the discovered objects. An object must match every `filter` block.
         filter: Vec<Filter>,
     }
-    shared { daemon: Daemon, client: HttpClientArguments }
-    check SwarmArguments::check;
+    shared { daemon: Daemon }
 }
 
 choices! {
@@ -64,19 +61,13 @@ struct Swarm {
     arguments: SwarmArguments,
 }
 
-impl SwarmArguments {
-    fn check(&self) -> Result<(), ArgumentError> {
-        self.daemon.check(&self.client)
-    }
-}
-
 impl Discovery for Swarm {
     type Arguments = SwarmArguments;
 
     fn new(arguments: &SwarmArguments, context: &Context) -> Result<Self, ComponentError> {
         let timeout = arguments.refresh_interval.get();
         Ok(Self {
-            api: DockerApi::new(&arguments.daemon, &arguments.client, context, timeout)?,
+            api: DockerApi::new(&arguments.daemon, context, timeout)?,
             arguments: arguments.clone(),
         })
     }

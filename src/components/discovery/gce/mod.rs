@@ -78,7 +78,7 @@ impl Discovery for Gce {
     type Arguments = GceArguments;
 
     fn new(arguments: &GceArguments, context: &Context) -> Result<Self, ComponentError> {
-        let api = http_url(API).map_err(ComponentError)?;
+        let api = http_url(API).map_err(ComponentError::new)?;
         Self::at(&api, arguments, context, Environment::of_process())
     }
 

@@ -99,7 +99,7 @@ impl Discovery for Hetzner {
             Role::Cloud => CLOUD,
             Role::Robot => ROBOT,
         };
-        let api = http_url(api).map_err(ComponentError)?;
+        let api = http_url(api).map_err(ComponentError::new)?;
         Self::at(&api, arguments, context)
     }
 

@@ -75,7 +75,7 @@ impl Discovery for Ionos {
     type Arguments = IonosArguments;
 
     fn new(arguments: &IonosArguments, context: &Context) -> Result<Self, ComponentError> {
-        let api = http_url(API).map_err(ComponentError)?;
+        let api = http_url(API).map_err(ComponentError::new)?;
         Self::at(&api, arguments, context)
     }
 

@@ -87,7 +87,7 @@ impl Discovery for Linode {
     type Arguments = LinodeArguments;
 
     fn new(arguments: &LinodeArguments, context: &Context) -> Result<Self, ComponentError> {
-        let api = http_url(API).map_err(ComponentError)?;
+        let api = http_url(API).map_err(ComponentError::new)?;
         Self::at(&api, arguments, context)
     }
 

@@ -18,6 +18,7 @@ use alluvium_lang::value::{Number, Value};
 use alluvium_pipeline::component::live::{LiveHandle, Relabeled};
 use alluvium_pipeline::component::{
     Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability, no_metrics,
+    run_passive,
 };
 
 arguments! {
@@ -102,10 +103,7 @@ impl Component<RelabelArguments> for Relabel {
     }
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
-        Box::pin(async move {
-            shutdown.cancelled().await;
-            Ok(())
-        })
+        run_passive(shutdown)
     }
 
     fn is_passive(&self) -> bool {

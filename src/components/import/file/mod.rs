@@ -3,11 +3,13 @@
 //! In: a path. Out: the texts by their paths. From a folder the import reads the files whose names end in `.alloy` or
 //! `.river`, without subfolders.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::common::sources::detector;
-use crate::common::sources::detector::Detector;
+use crate::common::sources::detector::{Detector, TextError};
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::body::arguments;
@@ -54,12 +56,15 @@ impl Files {
         }
     }
 
-    fn texts(&self) -> Result<Vec<(String, Value)>, String> {
+    fn texts(&self) -> Result<Vec<(String, Value)>, FetchError> {
         let path = &self.path;
         if !path.is_dir() {
             return Ok(vec![read(path)?]);
         }
-        let failed = |error: std::io::Error| format!("cannot list the folder {}: {error}", path.display());
+        let failed = |source: io::Error| FetchError::Folder {
+            path: path.clone(),
+            source,
+        };
         let mut texts = Vec::new();
         for entry in std::fs::read_dir(path).map_err(failed)? {
             let file = entry.map_err(failed)?.path();
@@ -74,13 +79,13 @@ impl Files {
     }
 }
 
-fn read(path: &Path) -> Result<(String, Value), String> {
+fn read(path: &Path) -> Result<(String, Value), TextError> {
     let text = detector::read_text(path)?;
     Ok((path.display().to_string(), Value::string(text)))
 }
 
 impl Fetch for Files {
-    fn fetch(&self) -> Result<Exports, String> {
+    fn fetch(&self) -> Result<Exports, FetchError> {
         Ok(source::module(self.texts()?, Some(self.folder().display().to_string())))
     }
 

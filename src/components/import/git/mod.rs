@@ -10,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::common::arguments::checks::at_most_one_of;
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::argument_error::ArgumentError;
@@ -19,6 +20,7 @@ use alluvium_lang::schema::Kind;
 use alluvium_lang::value::Value;
 use alluvium_pipeline::component::{Definition, Stability, no_metrics};
 
+mod git_error;
 mod repository;
 #[cfg(test)]
 mod tests;
@@ -188,9 +190,10 @@ impl SshKey {
 }
 
 impl Fetch for Git {
-    fn fetch(&self) -> Result<Exports, String> {
+    fn fetch(&self) -> Result<Exports, FetchError> {
         let _alone = self.one_at_a_time.lock();
-        let texts = self.repository.pull(&self.path)?;
+        let pulled = self.repository.pull(&self.path);
+        let texts = pulled.map_err(|error| FetchError::Remote(error.into()))?;
         let texts = texts.into_iter().map(|(name, text)| (name, Value::string(text)));
         let folder = self.repository.folder().display().to_string();
         Ok(source::module(texts, Some(folder)))

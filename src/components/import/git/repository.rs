@@ -5,6 +5,7 @@
 //! Git has no terminal and runs no hooks. The only programs that it can run are ssh and the credential helper that this
 //! module configures.
 
+use std::io;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+
+use crate::import::git::git_error::GitError;
 
 /// Timeout of one git command.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -95,10 +98,10 @@ impl Repository {
     }
 
     /// Updates the copy, and reads a file or the modules of a folder. Returns texts, each with its name in diagnostics.
-    pub(super) fn pull(&self, path: &str) -> Result<Vec<(String, String)>, String> {
+    pub(super) fn pull(&self, path: &str) -> Result<Vec<(String, String)>, GitError> {
         match self.pull_once(path) {
             // A killed git leaves lock files. No other process uses the copy, so it can be deleted and created again.
-            Err(error) if error.contains(".lock': File exists") => {
+            Err(error) if error.is_locked() => {
                 let removed = std::fs::remove_dir_all(&self.folder);
                 removed.map_err(|_| error)?;
                 self.pull_once(path)
@@ -107,11 +110,13 @@ impl Repository {
         }
     }
 
-    fn pull_once(&self, path: &str) -> Result<Vec<(String, String)>, String> {
-        let failed = |error: std::io::Error| format!("cannot create the folder {}: {error}", self.folder.display());
+    fn pull_once(&self, path: &str) -> Result<Vec<(String, String)>, GitError> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
-        builder.create(&self.folder).map_err(failed)?;
+        builder.create(&self.folder).map_err(|source| GitError::Folder {
+            path: self.folder.clone(),
+            source,
+        })?;
         let access = self.access()?;
         if !self.folder.join(".git").exists() {
             self.git(&access, &["init", "--quiet"])?;
@@ -146,17 +151,20 @@ impl Repository {
         self.read(path)
     }
 
-    fn read(&self, path: &str) -> Result<Vec<(String, String)>, String> {
+    fn read(&self, path: &str) -> Result<Vec<(String, String)>, GitError> {
         let at = self.folder.join(path);
         let place = self.place();
         let text = |file: &Path, name: String| match std::fs::read_to_string(file) {
             Ok(text) => Ok((name, text)),
-            Err(error) => Err(format!("cannot read {name}: {error}")),
+            Err(source) => Err(GitError::Read { name, source }),
         };
         if !at.is_dir() {
             return Ok(vec![text(&at, format!("{place}/{path}"))?]);
         }
-        let entries = std::fs::read_dir(&at).map_err(|error| format!("cannot list {place}/{path}: {error}"))?;
+        let entries = std::fs::read_dir(&at).map_err(|source| GitError::List {
+            name: format!("{place}/{path}"),
+            source,
+        })?;
         let mut texts = Vec::new();
         for entry in entries.flatten() {
             let file = entry.path();
@@ -184,25 +192,27 @@ impl Repository {
     }
 
     /// Runs git in the folder of the copy.
-    fn git(&self, access: &Access, arguments: &[&str]) -> Result<String, String> {
-        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
-        let mut command = tokio::process::Command::new("git");
-        command
-            .args(arguments)
+    fn git(&self, access: &Access, arguments: &[&str]) -> Result<String, GitError> {
+        let handle = tokio::runtime::Handle::try_current()?;
+        let mut git = tokio::process::Command::new("git");
+        git.args(arguments)
             .current_dir(&self.folder)
             .stdin(std::process::Stdio::null())
             .envs(access.variables.iter().map(|(name, value)| (name, value)))
             .env_remove("GIT_DIR")
             .env_remove("GIT_WORK_TREE")
             .kill_on_drop(true);
-        let what = format!("git {} of {}", arguments.first().unwrap_or(&""), self.place());
-        let output = handle.block_on(async { tokio::time::timeout(TIMEOUT, command.output()).await });
+        let command = format!("git {} of {}", arguments.first().unwrap_or(&""), self.place());
+        let output = handle.block_on(async { tokio::time::timeout(TIMEOUT, git.output()).await });
         let output = match output {
-            Err(_) => return Err(format!("{what} did not finish within {} s", TIMEOUT.as_secs())),
-            Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err("import.git needs the program `git`, which is not installed".to_owned());
+            Err(_) => {
+                return Err(GitError::Timeout {
+                    command,
+                    timeout: TIMEOUT,
+                });
             }
-            Ok(Err(error)) => return Err(format!("cannot start {what}: {error}")),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Err(GitError::NotInstalled),
+            Ok(Err(source)) => return Err(GitError::Start { command, source }),
             Ok(Ok(output)) => output,
         };
         if output.status.success() {
@@ -211,10 +221,10 @@ impl Repository {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().replace(&self.url, &self.place()).replace('\n', "; ");
         let said: String = said.chars().take(MAX_ERROR).collect();
-        Err(format!("{what} failed: {said}"))
+        Err(GitError::Failed { command, output: said })
     }
 
-    fn access(&self) -> Result<Access, String> {
+    fn access(&self) -> Result<Access, GitError> {
         let mut access = Access::default();
         let mut set = |name: &str, value: String| access.variables.push((name.to_owned(), value));
         let mut configuration = vec![
@@ -237,7 +247,10 @@ impl Repository {
                     (Some(password), _) => password.to_string(),
                     (None, Some(file)) => {
                         let text = std::fs::read_to_string(&**file);
-                        let text = text.map_err(|error| format!("cannot read the password file {file}: {error}"))?;
+                        let text = text.map_err(|source| GitError::Password {
+                            path: file.clone(),
+                            source,
+                        })?;
                         text.trim_end_matches(['\n', '\r']).to_owned()
                     }
                     (None, None) => String::new(),
@@ -302,9 +315,12 @@ impl Repository {
     }
 
     /// Writes a file that only Alluvium's user can read, beside the working copy.
-    fn private_file(&self, name: &str, mode: u32, text: &str) -> Result<PathBuf, String> {
+    fn private_file(&self, name: &str, mode: u32, text: &str) -> Result<PathBuf, GitError> {
         let path = self.folder.with_extension(name);
-        let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+        let failed = |source: io::Error| GitError::Write {
+            path: path.clone(),
+            source,
+        };
         let _ = std::fs::remove_file(&path);
         let mut options = std::fs::OpenOptions::new();
         let mut file = options

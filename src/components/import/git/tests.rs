@@ -36,9 +36,8 @@ fn commit(folder: &Path, name: &str, text: &str) -> String {
 }
 
 async fn pull(repository: Repository, path: &'static str) -> Result<Vec<(String, String)>, String> {
-    tokio::task::spawn_blocking(move || repository.pull(path))
-        .await
-        .unwrap()
+    let pulled = tokio::task::spawn_blocking(move || repository.pull(path)).await;
+    pulled.unwrap().map_err(|error| error.to_string())
 }
 
 #[tokio::test]

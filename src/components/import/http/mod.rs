@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::common::http::fetch;
 use crate::common::http::fetch::{Request, RequestArguments};
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::value::Value;
@@ -35,8 +36,9 @@ struct Remote {
 }
 
 impl Fetch for Remote {
-    fn fetch(&self) -> Result<Exports, String> {
-        let text = Value::string(self.request.ask().map_err(|error| error.to_string())?);
+    fn fetch(&self) -> Result<Exports, FetchError> {
+        let asked = self.request.ask();
+        let text = Value::string(asked.map_err(|error| FetchError::Remote(error.into()))?);
         let folder = fetch::folder(&self.request.url);
         Ok(source::module([(self.name.clone(), text)], Some(folder)))
     }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::attribute::OptionalSecret;
@@ -42,7 +43,7 @@ struct Text {
 }
 
 impl Fetch for Text {
-    fn fetch(&self) -> Result<Exports, String> {
+    fn fetch(&self) -> Result<Exports, FetchError> {
         Ok(source::module([(self.name.clone(), self.content.clone())], None))
     }
 

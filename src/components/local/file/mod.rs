@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::common::sources::detector;
 use crate::common::sources::detector::Detector;
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::body::arguments;
@@ -68,7 +69,7 @@ fn last_read(scope: &Scope) -> LastRead {
 }
 
 impl Fetch for File {
-    fn fetch(&self) -> Result<Exports, String> {
+    fn fetch(&self) -> Result<Exports, FetchError> {
         let text = detector::read_text(&self.arguments.filename)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.last_read.set(now.as_secs_f64());

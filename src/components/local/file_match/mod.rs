@@ -57,6 +57,16 @@ struct Watch {
     excluded: Option<Pattern>,
 }
 
+/// The reason why the files of a target cannot be found.
+#[derive(Debug, thiserror::Error)]
+enum TargetError {
+    #[error("the target has no label {PATH}")]
+    NoPath,
+    /// The pattern in a label is invalid.
+    #[error("{label}: {source}")]
+    Pattern { label: &'static str, source: PatternError },
+}
+
 impl Discovery for FileMatch {
     type Arguments = FileMatchArguments;
 
@@ -90,14 +100,15 @@ impl Discovery for FileMatch {
 }
 
 impl Watch {
-    fn new(target: Target) -> Result<Self, String> {
-        let pattern = |label: &str| target.get(label).filter(|text| !text.is_empty());
-        let files = pattern(PATH).ok_or_else(|| format!("the target has no label {PATH}"))?;
+    fn new(target: Target) -> Result<Self, TargetError> {
+        let pattern = |label: &'static str| {
+            let text = target.get(label).filter(|text| !text.is_empty());
+            let pattern = text.map(|text| Pattern::new(text)).transpose();
+            pattern.map_err(|source| TargetError::Pattern { label, source })
+        };
         Ok(Self {
-            files: Pattern::new(files).map_err(|error| format!("{PATH}: {error}"))?,
-            excluded: pattern(EXCLUDE)
-                .map(|text| Pattern::new(text).map_err(|error| format!("{EXCLUDE}: {error}")))
-                .transpose()?,
+            files: pattern(PATH)?.ok_or(TargetError::NoPath)?,
+            excluded: pattern(EXCLUDE)?,
             target,
         })
     }

@@ -245,7 +245,7 @@ impl BudgetArguments {
         if !self.cpu_percent.is_finite() || self.cpu_percent < 0.0 {
             return Err(ArgumentError::new("cpu_percent", "cpu_percent must not be negative"));
         }
-        if self.memory() < Budget::SMALLEST as u64 {
+        if self.memory() < Budget::MIN_BYTES as u64 {
             return Err(ArgumentError::new("memory", "memory must be at least 8MiB"));
         }
         Ok(())

@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use alluvium_ebpf::{Accounts, Excesses, LeftOut, Refusal, Refused};
+use alluvium_ebpf::{Accounts, Omission, OmissionCounts, Refusal, RefusalCounts};
 use alluvium_telemetry::metrics::Scope;
 use alluvium_unwind::Stop;
 
@@ -135,7 +135,7 @@ impl EbpfMetrics {
     }
 
     /// Counts the files that were refused between two states of the counters.
-    pub(super) fn refused(&self, before: &Refused, after: &Refused) {
+    pub(super) fn refused(&self, before: &RefusalCounts, after: &RefusalCounts) {
         for (index, why) in Refusal::ALL.iter().enumerate() {
             self.files_refused
                 .get_or_create_owned(&vec![("reason", why.name().to_owned())])
@@ -144,8 +144,8 @@ impl EbpfMetrics {
     }
 
     /// Counts the parts that were left out between two states of the counters.
-    pub(super) fn left_out(&self, before: &Excesses, after: &Excesses) {
-        for (index, what) in LeftOut::ALL.iter().enumerate() {
+    pub(super) fn left_out(&self, before: &OmissionCounts, after: &OmissionCounts) {
+        for (index, what) in Omission::ALL.iter().enumerate() {
             self.left_out
                 .get_or_create_owned(&vec![("what", what.name().to_owned())])
                 .inc_by(after[index].saturating_sub(before[index]));

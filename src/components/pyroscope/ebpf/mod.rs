@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::common::passing::fanout::{Fanout, LaneMetrics};
 use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_ebpf::StartError;
 use alluvium_lang::value::{Number, Value};
 use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use alluvium_profile::{RawProfile, RefusedProfile};
@@ -41,6 +42,17 @@ pub(crate) const DEFINITION: Definition<EbpfArguments> = Definition {
     build: Some(build),
     doc: "`pyroscope.ebpf` samples the stacks of every process of this machine from within the Linux kernel.",
 };
+
+/// The reason why a session ended early.
+#[derive(Debug, thiserror::Error)]
+enum SessionError {
+    /// The profiler cannot start, for example because a permission is missing. A later start may succeed.
+    #[error(transparent)]
+    Start(StartError),
+    /// The profiler's thread cannot start, or it ended on its own.
+    #[error(transparent)]
+    Thread(#[from] ComponentError),
+}
 
 struct Ebpf {
     context: Context,
@@ -95,13 +107,17 @@ impl Ebpf {
                 }
                 continue;
             }
-            if let Err(error) = self.session(arguments, shutdown).await? {
-                tracing::warn!(component = %self.context.id, error = %error, "cannot profile this machine");
-                (self.context.health)(HealthState::Unhealthy, error);
-                tokio::select! {
-                    () = shutdown.cancelled() => return Ok(()),
-                    () = self.restart.notified() => {}
-                    () = tokio::time::sleep(RETRY) => {}
+            match self.session(arguments, shutdown).await {
+                Ok(()) => {}
+                Err(SessionError::Thread(error)) => return Err(error),
+                Err(SessionError::Start(error)) => {
+                    tracing::warn!(component = %self.context.id, error = %error, "cannot profile this machine");
+                    (self.context.health)(HealthState::Unhealthy, error.to_string());
+                    tokio::select! {
+                        () = shutdown.cancelled() => return Ok(()),
+                        () = self.restart.notified() => {}
+                        () = tokio::time::sleep(RETRY) => {}
+                    }
                 }
             }
             if shutdown.is_cancelled() {
@@ -110,12 +126,8 @@ impl Ebpf {
         }
     }
 
-    /// Runs one session until a restart or `shutdown`. The inner error is the reason why the session failed to start.
-    async fn session(
-        &self,
-        arguments: Arc<EbpfArguments>,
-        shutdown: &Shutdown,
-    ) -> Result<Result<(), String>, ComponentError> {
+    /// Runs one session until a restart or `shutdown`.
+    async fn session(&self, arguments: Arc<EbpfArguments>, shutdown: &Shutdown) -> Result<(), SessionError> {
         let shared = Arc::new(Shared {
             targets: Mutex::new(self.targets.lock().clone()),
             stop: AtomicBool::new(false),
@@ -136,7 +148,7 @@ impl Ebpf {
                 move || {
                     session::run(&arguments.options, &shared, &out, |started| {
                         // The send fails if the component was stopped in the meantime.
-                        let _ = tell.send(started.map_err(|error| error.to_string()));
+                        let _ = tell.send(started);
                     });
                 }
             })
@@ -145,8 +157,8 @@ impl Ebpf {
             Ok(Ok(message)) => {
                 (self.context.health)(HealthState::Healthy, message);
             }
-            Ok(Err(error)) => return Ok(Err(error)),
-            Err(_) => return Err(ComponentError("the profiler's thread panicked at startup".to_owned())),
+            Ok(Err(error)) => return Err(SessionError::Start(error)),
+            Err(_) => return Err(ComponentError("the profiler's thread panicked at startup".to_owned()).into()),
         }
         let mut stopped = std::pin::pin!(async {
             tokio::select! {
@@ -169,8 +181,8 @@ impl Ebpf {
         }
         *self.shared.lock() = None;
         match tokio::task::spawn_blocking(move || thread.join()).await {
-            Ok(Ok(())) if is_stopping => Ok(Ok(())),
-            _ => Err(ComponentError("the profiler's thread ended too early".to_owned())),
+            Ok(Ok(())) if is_stopping => Ok(()),
+            _ => Err(ComponentError("the profiler's thread ended too early".to_owned()).into()),
         }
     }
 

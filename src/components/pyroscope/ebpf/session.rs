@@ -16,8 +16,8 @@ use crate::pyroscope::ebpf::arguments::EbpfOptions;
 use crate::pyroscope::ebpf::metrics::EbpfMetrics;
 use crate::pyroscope::ebpf::targets::Targets;
 use alluvium_ebpf::{
-    Accounts, Engine, Excesses, NameCache, Namer, Places, ProcessInfo, Profiler, Refused, Span, Stacks, StartError,
-    Window,
+    Accounts, Engine, FrameSources, NameCache, Namer, OmissionCounts, ProcessInfo, Profiler, RefusalCounts, Span,
+    Stacks, StartError, Window,
 };
 use alluvium_profile::labels::SERVICE_NAME;
 use alluvium_profile::pprof::gzip;
@@ -62,7 +62,7 @@ pub(super) struct Shared {
 struct Kept {
     process: Arc<ProcessInfo>,
     stacks: Stacks,
-    places: Arc<Places>,
+    places: Arc<FrameSources>,
     span: Span,
     intervals: u32,
 }
@@ -90,8 +90,8 @@ pub(super) fn run(
     let cost = profiler.cost().thread();
     let mut names = NameCache::new(options.profiler().budget, profiler.opener().clone());
     let mut before = Accounts::default();
-    let mut refused = Refused::default();
-    let mut excesses = Excesses::default();
+    let mut refused = RefusalCounts::default();
+    let mut excesses = OmissionCounts::default();
     let mut kept = Vec::new();
     let mut from = (Instant::now(), SystemTime::now());
     loop {
@@ -141,7 +141,7 @@ pub(super) fn run(
         let refused_now = profiler.opener().refused();
         shared.metrics.refused(&refused, &refused_now);
         refused = refused_now;
-        let excesses_now = profiler.opener().bounds.excesses();
+        let excesses_now = profiler.opener().bounds.omission_counts();
         shared.metrics.left_out(&excesses, &excesses_now);
         excesses = excesses_now;
         before = accounts;

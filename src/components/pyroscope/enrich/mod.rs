@@ -19,7 +19,9 @@ use alluvium_lang::attribute::NotEmpty;
 use alluvium_lang::body::arguments;
 use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
 use alluvium_lang::value::{Number, Value};
-use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_pipeline::component::{
+    Component, ComponentError, Context, Definition, HealthState, Stability, run_passive,
+};
 use alluvium_profile::{Labels, RawProfile, RefusedProfile};
 use alluvium_telemetry::metrics::Scope;
 
@@ -168,10 +170,7 @@ impl Component<EnrichArguments> for Enrich {
     }
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
-        Box::pin(async move {
-            shutdown.cancelled().await;
-            Ok(())
-        })
+        run_passive(shutdown)
     }
 
     fn is_passive(&self) -> bool {

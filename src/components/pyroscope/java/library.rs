@@ -3,6 +3,7 @@
 //! In: the argument `dist`, or nothing. Out: the bytes of the library and a name for its copy. Since version 3, one
 //! build of the library serves both glibc and musl.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,34 +31,46 @@ pub(super) struct Library {
     pub bytes: Arc<[u8]>,
 }
 
+/// The reason why the library cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LibraryError {
+    #[error("there is no {NAME} in `{}` or in its folder `lib`", .0.display())]
+    Missing(PathBuf),
+    #[error("cannot read `{}`: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("`{}` has {length} bytes, but a library has at most {MAX_BYTES}", path.display())]
+    TooLong { path: PathBuf, length: u64 },
+    /// The file is not an ELF file.
+    #[error("`{}` is not a library", .0.display())]
+    NotALibrary(PathBuf),
+}
+
 /// Reads the library from the folder `lib` in `dist`, from the folder `dist`, or from the file `dist`.
-pub(super) fn of_dist(dist: &str) -> Result<Library, String> {
+pub(super) fn of_dist(dist: &str) -> Result<Library, LibraryError> {
     let dist = Path::new(dist);
     let places = [dist.join("lib").join(NAME), dist.join(NAME), dist.to_owned()];
     let found = places.iter().find(|place| place.is_file());
-    let path = found.ok_or_else(|| format!("there is no {NAME} in `{}` or in its folder `lib`", dist.display()))?;
+    let path = found.ok_or_else(|| LibraryError::Missing(dist.to_owned()))?;
     read(path)
 }
 
 /// Reads the library of an installed package. Returns `None` if no such package is installed.
-pub(super) fn of_system() -> Option<Result<Library, String>> {
+pub(super) fn of_system() -> Option<Result<Library, LibraryError>> {
     let places = PACKAGES.iter().map(|folder| PathBuf::from(folder).join(NAME));
     let mut found = places.filter(|place| place.is_file());
     found.next().map(|path| read(&path))
 }
 
-fn read(path: &Path) -> Result<Library, String> {
-    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
+fn read(path: &Path) -> Result<Library, LibraryError> {
+    let owned = || path.to_owned();
+    let failed = |source: io::Error| LibraryError::File { path: owned(), source };
     let length = std::fs::metadata(path).map_err(failed)?.len();
     if length > MAX_BYTES {
-        return Err(format!(
-            "`{}` has {length} bytes, but a library has at most {MAX_BYTES}",
-            path.display()
-        ));
+        return Err(LibraryError::TooLong { path: owned(), length });
     }
     let bytes = std::fs::read(path).map_err(failed)?;
     if !bytes.starts_with(b"\x7fELF") {
-        return Err(format!("`{}` is not a library", path.display()));
+        return Err(LibraryError::NotALibrary(owned()));
     }
     let hash = xxhash_rust::xxh3::xxh3_64(&bytes);
     Ok(Library {
@@ -75,12 +88,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let dist = folder.path().to_str().unwrap();
-        assert!(of_dist(dist).unwrap_err().contains("there is no libasyncProfiler.so"));
+        let refused = || of_dist(dist).unwrap_err().to_string();
+        assert!(refused().contains("there is no libasyncProfiler.so"));
         std::fs::write(path(NAME), b"text").unwrap();
-        assert!(of_dist(dist).unwrap_err().contains("is not a library"));
+        assert!(refused().contains("is not a library"));
         std::fs::write(path(NAME), b"\x7fELF1").unwrap();
         let found = of_dist(dist).unwrap();
-        assert_eq!(of_dist(&path(NAME)), Ok(found.clone()));
+        assert_eq!(of_dist(&path(NAME)).unwrap(), found);
         std::fs::create_dir(path("lib")).unwrap();
         std::fs::write(path("lib/libasyncProfiler.so"), b"\x7fELF2").unwrap();
         let other = of_dist(dist).unwrap();

@@ -12,7 +12,7 @@ use crate::pyroscope::java::arguments::{JavaArguments, ProfilingConfig};
 use crate::pyroscope::java::attach::{AttachError, Command, command};
 use crate::pyroscope::java::jfc;
 use crate::pyroscope::java::jvm::Jvm;
-use crate::pyroscope::java::library::{self, Library};
+use crate::pyroscope::java::library::{self, Library, LibraryError};
 use crate::pyroscope::java::options;
 use crate::pyroscope::java::place::{Place, as_user};
 
@@ -30,7 +30,7 @@ pub(super) const MAX_RECORDING_BYTES: u64 = 64 << 20;
 pub(super) enum RecordError {
     /// async-profiler's library cannot be found or read.
     #[error("dist: {0}")]
-    Library(String),
+    Library(#[from] LibraryError),
     /// The exchange with the JVM failed, or the JVM refused the command.
     #[error(transparent)]
     Attach(#[from] AttachError),
@@ -70,9 +70,7 @@ impl Recorder {
             "" => library::of_system().transpose(),
             dist => library::of_dist(dist).map(Some),
         };
-        Ok(library
-            .map_err(RecordError::Library)?
-            .map_or(Self::Own, Self::AsyncProfiler))
+        Ok(library?.map_or(Self::Own, Self::AsyncProfiler))
     }
 
     /// Returns the name of the recorder for debug info.

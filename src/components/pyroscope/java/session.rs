@@ -17,7 +17,7 @@ use crate::pyroscope::java::jvm::Jvm;
 use crate::pyroscope::java::metrics::{JavaMetrics, Outcome};
 use crate::pyroscope::java::recorder::{RecordError, Recorded};
 use alluvium_base::Shutdown;
-use alluvium_profile::jfr::{About, JfrError, Recording};
+use alluvium_profile::jfr::{JfrError, Recording, RecordingFacts};
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::{Labels, RawProfile, RefusedProfile, pprof};
 
@@ -216,7 +216,7 @@ impl Read {
     fn new(bytes: &[u8], target: &Target, running: &Running, until: SystemTime) -> Result<Self, JfrError> {
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let recording = Recording::read(bytes, &[])?;
-        let about = About {
+        let about = RecordingFacts {
             time_nanos: nanos(running.since.duration_since(UNIX_EPOCH).unwrap_or_default()),
             duration_nanos: nanos(until.duration_since(running.since).unwrap_or_default()),
             period_nanos: recording.interval_nanos().unwrap_or(nanos(running.period)),

@@ -11,12 +11,13 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::common::passing::fanout::{Fanout, LaneMetrics};
+use crate::common::serving::generations::{self, Generation};
 use crate::common::serving::intake::Intake;
 use crate::common::serving::listening::OpenPort;
 use crate::common::serving::server::HttpServer;
 use alluvium_base::{BoxFuture, Shutdown};
 use alluvium_lang::value::Value;
-use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, Stability};
 
 mod arguments;
 mod ingest;
@@ -92,40 +93,25 @@ impl Serving {
 }
 
 impl Receive {
-    /// Serves until the shutdown. If the arguments change, a new listener takes over, and the old listener finishes its
-    /// requests at the same time.
-    async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
-        let mut generations = tokio::task::JoinSet::new();
-        loop {
-            let serving = self.serving.lock().clone();
-            let stop = shutdown.child_token();
-            let failed = |error: std::io::Error| ComponentError(format!("cannot serve on the port: {error}"));
-            let listener = serving.port.listener(serving.grace).map_err(failed)?;
-            let handlers = Handlers {
-                fanout: self.fanout.clone(),
-                metrics: self.metrics.clone(),
-                intake: Intake::new(
-                    serving.limits.budget(),
-                    serving.limits.max_body_bytes.get(),
-                    serving.http.server_read_timeout,
-                ),
-                answer_within: serving.http.server_write_timeout,
-            };
-            self.metrics.connections_limit.set(serving.http.listen.conn_limit);
-            generations.spawn(listener.serve(routes::router(handlers), stop.clone()));
-            let address = serving.port.local_addr();
-            (self.context.health)(HealthState::Healthy, format!("listening on {address}"));
-            // This function keeps no reference to the port, so that the socket closes when its listener ends.
-            drop(serving);
-            tokio::select! {
-                () = shutdown.cancelled() => {
-                    while generations.join_next().await.is_some() {}
-                    return Ok(());
-                }
-                () = self.changed.notified() => stop.cancel(),
-            }
-            while generations.try_join_next().is_some() {}
-        }
+    /// Creates the listener for the arguments in force.
+    fn generation(&self) -> Result<Generation, ComponentError> {
+        let serving = self.serving.lock().clone();
+        let listener = serving.port.listener(serving.grace)?;
+        let handlers = Handlers {
+            fanout: self.fanout.clone(),
+            metrics: self.metrics.clone(),
+            intake: Intake::new(
+                serving.limits.budget(),
+                serving.limits.max_body_bytes.get(),
+                serving.http.server_read_timeout,
+            ),
+            answer_within: serving.http.server_write_timeout,
+        };
+        self.metrics.connections_limit.set(serving.http.listen.conn_limit);
+        Ok(Generation {
+            listeners: vec![(listener, routes::router(handlers))],
+            addresses: serving.port.local_addr().to_string(),
+        })
     }
 }
 
@@ -142,7 +128,10 @@ impl Component<ReceiveArguments> for Receive {
     }
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
-        Box::pin(self.work(shutdown))
+        Box::pin(async move {
+            let next = || self.generation();
+            generations::serve(next, &self.changed, &self.context.health, shutdown).await
+        })
     }
 
     fn debug_info(&self) -> Value {

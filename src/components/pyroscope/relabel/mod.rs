@@ -19,7 +19,9 @@ use alluvium_lang::body::arguments;
 use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
 use alluvium_lang::value::{Number, Value};
 use alluvium_pipeline::component::live::Relabeled;
-use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_pipeline::component::{
+    Component, ComponentError, Context, Definition, HealthState, Stability, run_passive,
+};
 use alluvium_profile::relabel::LabelMap;
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
@@ -145,7 +147,7 @@ impl Relabel {
         let bytes = profile.pprof.clone();
         let left = tokio::task::spawn_blocking(move || samples::relabel(&bytes, &rules)).await;
         let left = left.map_err(|error| SinkError::new(SinkErrorKind::Internal, error.to_string()))?;
-        let left = left.map_err(|error| SinkError::new(SinkErrorKind::Invalid, error))?;
+        let left = left.map_err(|error| SinkError::new(SinkErrorKind::Invalid, error.to_string()))?;
         let (pprof, dropped) = match left {
             Left::All => return Ok(Some(profile)),
             Left::Changed(pprof, dropped) => (Some(pprof), dropped),
@@ -213,10 +215,7 @@ impl Component<RelabelArguments> for Relabel {
     }
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
-        Box::pin(async move {
-            shutdown.cancelled().await;
-            Ok(())
-        })
+        run_passive(shutdown)
     }
 
     fn is_passive(&self) -> bool {

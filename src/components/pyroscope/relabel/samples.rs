@@ -8,9 +8,18 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::common::passing::unpacked::unpack;
-use alluvium_profile::pprof::{self, Profile, SampleLabel};
+use crate::common::passing::unpacked::{UnpackError, unpack};
+use alluvium_profile::pprof::{self, DecodeError, Profile, SampleLabel};
 use alluvium_profile::relabel::{LabelMap, Rules};
+
+/// The reason why the rules cannot be applied to a profile.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SamplesError {
+    #[error(transparent)]
+    Unpack(#[from] UnpackError),
+    #[error("cannot read the profile: {0}")]
+    Profile(#[from] DecodeError),
+}
 
 /// The result of the rules for a profile.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,9 +41,9 @@ enum After<'a> {
 }
 
 /// Applies rules to the labels of every sample. Needs milliseconds of CPU time.
-pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, String> {
+pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, SamplesError> {
     let plain = unpack(bytes)?;
-    let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;
+    let profile = pprof::decode(&plain)?;
     let mut after: Vec<After<'_>> = Vec::new();
     let mut known: HashMap<&[SampleLabel<'_>], usize> = HashMap::new();
     let mut of_samples = Vec::with_capacity(profile.sample_count());
@@ -222,7 +231,9 @@ mod tests {
             relabel(&profile(), &rules(&[("labeldrop", "other")])).unwrap(),
             Left::All
         );
-        let error = relabel(&Bytes::from_static(b"no"), &rules(&[("labeldrop", "x")])).unwrap_err();
+        let error = relabel(&Bytes::from_static(b"no"), &rules(&[("labeldrop", "x")]))
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("cannot read the profile"), "{error}");
     }
 }

@@ -23,6 +23,7 @@ use alluvium_wire::client::HttpClient;
 mod arguments;
 mod metrics;
 mod response;
+mod scrape_error;
 mod scraper;
 mod sharing;
 #[cfg(test)]

@@ -8,17 +8,20 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 
 use alluvium_profile::legacy;
-use alluvium_wire::client::{BodyError, read_body};
+use alluvium_wire::client::{BodyError, error_chain, read_body};
 
 /// Number of bytes of a wrong response that an error message shows.
 const EXCERPT_BYTES: usize = 120;
 
 /// The reason why a scrape returned no profile.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum ResponseError {
     /// The connection failed or could not be opened.
+    #[error("cannot reach the target: {}", error_chain(.0))]
+    Transport(#[source] reqwest::Error),
+    /// The body could not be read completely.
     #[error("cannot reach the target: {0}")]
-    Transport(String),
+    Body(#[source] BodyError),
     /// The response was not complete within the timeout.
     #[error("the target did not respond within {0}")]
     Timeout(String),
@@ -50,7 +53,7 @@ pub(super) async fn read(response: reqwest::Response, path: &str, max_bytes: usi
         .to_owned();
     let body = read_body(response, max_bytes).await.map_err(|error| match error {
         BodyError::TooLong(max_bytes) => ResponseError::TooLarge(max_bytes),
-        lost @ (BodyError::Lost(_) | BodyError::Encoding(_)) => ResponseError::Transport(lost.to_string()),
+        lost @ (BodyError::Lost(_) | BodyError::Encoding(_)) => ResponseError::Body(lost),
     })?;
     if !status.is_success() {
         let excerpt = match excerpt(&body) {

@@ -14,14 +14,16 @@ use crate::common::passing::unpacked::unpack;
 use crate::pyroscope::scrape::arguments::Settings;
 use crate::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
 use crate::pyroscope::scrape::response::{self, ResponseError};
+use crate::pyroscope::scrape::scrape_error::ScrapeError;
 use crate::pyroscope::scrape::target::ScrapeTarget;
 use alluvium_base::Shutdown;
 use alluvium_pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
 use alluvium_pipeline::component::own_http::OwnHttp;
 use alluvium_profile::RawProfile;
 use alluvium_profile::delta::{Delta, cumulative_types};
-use alluvium_profile::{legacy, pprof};
-use alluvium_wire::client::{HttpClient, error_chain};
+use alluvium_profile::legacy::{self, LegacyError};
+use alluvium_profile::pprof::{self, DecodeError};
+use alluvium_wire::client::HttpClient;
 
 /// Time within which a fetched profile must reach its receivers after the component has received the stop signal.
 const FORWARD_GRACE: Duration = Duration::from_secs(5);
@@ -122,9 +124,9 @@ impl Scraper {
             Ok(None) => (Outcome::Baseline, None),
             Ok(Some(profile)) => match self.forward(profile, shutdown).await {
                 Ok(()) => (Outcome::Forwarded, None),
-                Err(error) => (Outcome::Refused, Some(format!("cannot forward the profile: {error}"))),
+                Err(error) => (Outcome::Refused, Some(error.to_string())),
             },
-            Err(error) => (Outcome::Failed, Some(error)),
+            Err(error) => (Outcome::Failed, Some(error.to_string())),
         };
         self.metrics.scraped(outcome);
         self.tell(outcome, error.as_deref(), duration, bytes);
@@ -151,7 +153,7 @@ impl Scraper {
     }
 
     /// Forwards a profile. A shutdown does not drop the profile at once, because some receivers may already have it.
-    async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), String> {
+    async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), ScrapeError> {
         let given_up = async {
             shutdown.cancelled().await;
             tokio::time::sleep(FORWARD_GRACE).await;
@@ -159,15 +161,15 @@ impl Scraper {
         tokio::select! {
             mut errors = self.fanout.append(vec![profile]) => match errors.pop() {
                 None => Ok(()),
-                Some(refused) => Err(refused.error.to_string()),
+                Some(refused) => Err(refused.error.into()),
             },
-            () = given_up => Err("its receivers did not accept it before the component stopped".to_owned()),
+            () = given_up => Err(ScrapeError::Stopped),
         }
     }
 
     /// Fetches a profile and returns the profile to send, or `None` for the first profile of a cumulative kind. The
     /// number is the size of the fetched body in bytes.
-    async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>, usize) {
+    async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, ScrapeError>, usize) {
         let body = match self.fetch().await {
             Ok(body) => body,
             Err(error) => return (delta, Err(error), 0),
@@ -191,7 +193,7 @@ impl Scraper {
         });
         match worked.await {
             Ok((delta, result)) => (delta, result.map(|body| Some(self.profile(body?))), bytes),
-            Err(error) => (Delta::new(), Err(format!("cannot read the profile: {error}")), bytes),
+            Err(error) => (Delta::new(), Err(error.into()), bytes),
         }
     }
 
@@ -209,36 +211,31 @@ impl Scraper {
         });
     }
 
-    async fn fetch(&self) -> Result<Bytes, String> {
+    async fn fetch(&self) -> Result<Bytes, ScrapeError> {
         let deadline = self.settings.deadline(&self.target.kind);
         let fetch = async {
             let url = &self.target.url;
             let response = if self.own_http.is_at(url.host_str().unwrap_or_default(), url.port()) {
                 self.ask_own().await?
             } else {
-                let request = self.client.get(url.clone()).await.map_err(|error| error.to_string())?;
-                let response = request.send().await;
-                response.map_err(|error| ResponseError::Transport(error_chain(&error)).to_string())?
+                let request = self.client.get(url.clone()).await?;
+                request.send().await.map_err(ResponseError::Transport)?
             };
             let max_bytes = self.settings.limits.profile_bytes();
-            response::read(response, url.path(), max_bytes)
-                .await
-                .map_err(|error| error.to_string())
+            Ok(response::read(response, url.path(), max_bytes).await?)
         };
-        tokio::time::timeout(deadline, fetch)
-            .await
-            .unwrap_or_else(|_| Err(ResponseError::Timeout(alluvium_base::duration::format(deadline)).to_string()))
+        let late = |_| ResponseError::Timeout(alluvium_base::duration::format(deadline));
+        tokio::time::timeout(deadline, fetch).await.map_err(late)?
     }
 
     /// Requests the profile from this program's own endpoints, without a socket. The request has the same credentials
     /// as a request over the port.
-    async fn ask_own(&self) -> Result<reqwest::Response, String> {
+    async fn ask_own(&self) -> Result<reqwest::Response, ScrapeError> {
         let url = &self.target.url;
-        let mut request = http::Request::get(&url[url::Position::BeforePath..url::Position::AfterQuery])
-            .body(Bytes::new())
-            .map_err(|error| error.to_string())?;
-        *request.headers_mut() = self.client.headers().await.map_err(|error| error.to_string())?;
-        Ok(self.own_http.ask(request).await.into())
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let mut request = http::Request::get(path).body(Bytes::new())?;
+        *request.headers_mut() = self.client.headers().await?;
+        Ok(self.own_http.send(request).await.into())
     }
 
     fn profile(&self, pprof: Bytes) -> RawProfile {
@@ -268,15 +265,20 @@ struct Steps {
 
 impl Steps {
     fn is_empty(&self) -> bool {
-        !self.is_text && self.max_samples.is_none() && self.cumulative.is_none()
+        !self.is_text && !self.reads_pprof()
+    }
+
+    /// Returns true if a step reads the decompressed pprof bytes.
+    fn reads_pprof(&self) -> bool {
+        self.max_samples.is_some() || self.cumulative.is_some()
     }
 
     /// Returns the profile to send, or `None` for the first profile of a cumulative kind.
-    fn run(&self, mut body: Bytes, delta: &mut Delta) -> Result<Option<Bytes>, String> {
+    fn run(&self, mut body: Bytes, delta: &mut Delta) -> Result<Option<Bytes>, ScrapeError> {
         if self.is_text {
             body = of_text(&body)?;
         }
-        if self.max_samples.is_none() && self.cumulative.is_none() {
+        if !self.reads_pprof() {
             return Ok(Some(body));
         }
         let plain = unpack(&body)?;
@@ -284,31 +286,31 @@ impl Steps {
             check_samples(&plain, limit)?;
         }
         match &self.cumulative {
-            Some(kind) => difference(delta, kind, &plain, body),
+            Some(kind) => Ok(difference(delta, kind, &plain, body)?),
             None => Ok(Some(body)),
         }
     }
 }
 
 /// Converts a textual profile to pprof.
-fn of_text(body: &[u8]) -> Result<Bytes, String> {
-    let profile = legacy::read(body).map_err(|error| format!("cannot read the profile as text: {error}"))?;
+fn of_text(body: &[u8]) -> Result<Bytes, LegacyError> {
+    let profile = legacy::read(body)?;
     Ok(pprof::gzip(&pprof::encode(&profile)).into())
 }
 
 /// Refuses a decompressed profile with more than `limit` samples.
-fn check_samples(plain: &[u8], limit: u64) -> Result<(), String> {
-    let count = pprof::sample_count(plain).map_err(|error| format!("cannot read the profile: {error}"))? as u64;
+fn check_samples(plain: &[u8], limit: u64) -> Result<(), ScrapeError> {
+    let count = pprof::sample_count(plain)? as u64;
     if count > limit {
-        return Err(ResponseError::TooMany(count, limit).to_string());
+        return Err(ResponseError::TooMany(count, limit).into());
     }
     Ok(())
 }
 
 /// Returns the increase since the last profile, gzip-compressed, or `None` for the first profile. `plain` is the
 /// decompressed `body`.
-fn difference(delta: &mut Delta, kind: &str, plain: &[u8], body: Bytes) -> Result<Option<Bytes>, String> {
-    let profile = pprof::decode(plain).map_err(|error| format!("cannot read the profile: {error}"))?;
+fn difference(delta: &mut Delta, kind: &str, plain: &[u8], body: Bytes) -> Result<Option<Bytes>, DecodeError> {
+    let profile = pprof::decode(plain)?;
     let cumulative = cumulative_types(kind, &profile.sample_types);
     if cumulative.is_empty() {
         // The profile is of another kind, for example because of a custom path. It is forwarded unchanged.

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::common::http::fetch::{Request, RequestArguments};
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::body::arguments;
@@ -43,8 +44,9 @@ struct Remote {
 }
 
 impl Fetch for Remote {
-    fn fetch(&self) -> Result<Exports, String> {
-        let text = self.request.ask().map_err(|error| error.to_string())?;
+    fn fetch(&self) -> Result<Exports, FetchError> {
+        let asked = self.request.ask();
+        let text = asked.map_err(|error| FetchError::Remote(error.into()))?;
         Ok(source::content(text.trim(), self.is_secret.into()))
     }
 

@@ -17,6 +17,7 @@ use crate::common::clouds::aws::client::Aws;
 use crate::common::clouds::cloud_error::CloudError;
 use crate::common::clouds::environment::Environment;
 use crate::common::http::values::HttpUrl;
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::argument_error::ArgumentError;
@@ -231,9 +232,10 @@ enum ObjectError {
 }
 
 impl Fetch for Object {
-    fn fetch(&self) -> Result<Exports, String> {
-        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
-        let text = handle.block_on(self.read()).map_err(|error| error.to_string())?;
+    fn fetch(&self) -> Result<Exports, FetchError> {
+        let handle = tokio::runtime::Handle::try_current()?;
+        let read = handle.block_on(self.read());
+        let text = read.map_err(|error| FetchError::Remote(error.into()))?;
         Ok(source::content(text, self.arguments.is_secret.into()))
     }
 

@@ -8,9 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::common::http::api_error::RequestError;
 use crate::remote::vault::arguments::VaultArguments;
+use crate::remote::vault::vault_error::{Failure, VaultError};
 use alluvium_pipeline::component::ComponentError;
-use alluvium_wire::client::{BodyError, ClientOptions, HttpClient, error_chain, read_decoded};
+use alluvium_wire::client::{ClientOptions, HttpClient, read_decoded};
 
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
 const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
@@ -71,19 +73,13 @@ struct Refusal {
     errors: Vec<String>,
 }
 
-/// The reason for a failed request, and whether a retry may succeed.
-struct Failed {
-    reason: String,
-    is_retryable: bool,
-}
-
 impl Vault {
     /// Creates a client of the server that the arguments name. Sends no request.
     pub(super) fn new(arguments: &VaultArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let options = &arguments.client_options;
         let client = HttpClient::new(&ClientOptions::new(user_agent.clone()));
         Ok(Self {
-            client: client.map_err(|error| ComponentError(error.to_string()))?,
+            client: client.map_err(ComponentError::new)?,
             server: arguments.server.url().clone(),
             namespace: arguments.namespace.clone(),
             timeout: options.timeout.get(),
@@ -97,35 +93,29 @@ impl Vault {
 
     /// Sends a request, and retries it if a retry may succeed. An error names the path, but not the content of the
     /// request.
-    pub(super) async fn send(&self, request: Request<'_>) -> Result<Answer, String> {
-        let mut wait = self.waits.0;
-        for attempt in 0.. {
+    pub(super) async fn send(&self, request: Request<'_>) -> Result<Answer, VaultError> {
+        let (mut wait, mut retries) = (self.waits.0, self.retries);
+        loop {
             let asked = tokio::time::timeout(self.timeout, self.once(&request)).await;
-            let failed = match asked {
+            let failure = match asked {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(failed)) => failed,
-                Err(_) => Failed {
-                    reason: format!("no response within {} s", self.timeout.as_secs()),
-                    is_retryable: true,
-                },
+                Ok(Err(failure)) => failure,
+                Err(_) => RequestError::Timeout(self.timeout).into(),
             };
-            if !failed.is_retryable || attempt >= self.retries {
-                return Err(format!(
-                    "request to {} for {} failed: {}",
-                    self.server, request.path, failed.reason
-                ));
+            if !failure.is_retryable() || retries == 0 {
+                return Err(VaultError::Request {
+                    server: Box::new(self.server.clone()),
+                    path: request.path.to_owned(),
+                    source: failure,
+                });
             }
+            retries -= 1;
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(self.waits.1);
         }
-        Err("no request was sent".to_owned())
     }
 
-    async fn once(&self, request: &Request<'_>) -> Result<Answer, Failed> {
-        let lost = |error: reqwest::Error| Failed {
-            reason: error_chain(&error.without_url()),
-            is_retryable: true,
-        };
+    async fn once(&self, request: &Request<'_>) -> Result<Answer, Failure> {
         let mut url = self.server.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty()
@@ -146,9 +136,9 @@ impl Vault {
             let Some(value) = value.filter(|value| !value.is_empty()) else {
                 continue;
             };
-            let mut value = HeaderValue::from_str(value).map_err(|_| Failed {
-                reason: format!("the value of {name} contains characters that are not allowed in an HTTP header"),
-                is_retryable: false,
+            let mut value = HeaderValue::from_str(value).map_err(|source| Failure::Header {
+                name: name.clone(),
+                source,
             })?;
             value.set_sensitive(true);
             sent = sent.header(name, value);
@@ -156,20 +146,14 @@ impl Vault {
         if let Some(body) = &request.body {
             sent = sent.body(body.to_string());
         }
-        let response = sent.send().await.map_err(lost)?;
+        let sent = sent.send().await;
+        let response = sent.map_err(|error| RequestError::Lost(error.without_url()))?;
         let status = response.status();
-        let body = read_decoded(response, MAX_ANSWER).await.map_err(|error| Failed {
-            is_retryable: matches!(error, BodyError::Lost(_)),
-            reason: error.to_string(),
-        })?;
+        let body = read_decoded(response, MAX_ANSWER).await.map_err(RequestError::Body)?;
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|error| Failed {
-                reason: format!(
-                    "the response is invalid at line {} column {}",
-                    error.line(),
-                    error.column()
-                ),
-                is_retryable: false,
+            return serde_json::from_slice(&body).map_err(|error| Failure::Json {
+                line: error.line(),
+                column: error.column(),
             });
         }
         let refusal: Refusal = serde_json::from_slice(&body).unwrap_or_default();
@@ -178,9 +162,7 @@ impl Vault {
             .iter()
             .map(|error| error.split_whitespace().collect::<Vec<_>>().join(" "));
         let reasons: Vec<String> = reasons.collect();
-        Err(Failed {
-            reason: format!("the server answered {status}: {}", reasons.join("; ")),
-            is_retryable: status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS,
-        })
+        let reason = reasons.join("; ");
+        Err(RequestError::Refused { status, reason }.into())
     }
 }

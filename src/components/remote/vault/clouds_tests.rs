@@ -27,9 +27,10 @@ async fn login(clouds: &Clouds, block: &'static str, body: Body) -> Result<Login
         .block(block, body);
     let arguments = body.arguments(&DEFINITION);
     let vault = Vault::new(&arguments, &"test".into()).unwrap();
-    match login::way(&arguments, &vault, clouds, &mut None).await? {
-        Way::Login(login) => Ok(login),
-        Way::Token(_) => panic!("no token is configured"),
+    match login::way(&arguments, &vault, clouds, &mut None).await {
+        Ok(Way::Login(login)) => Ok(login),
+        Ok(Way::Token(_)) => panic!("no token is configured"),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
 use crate::remote::vault::client::{Request, Vault};
 use crate::remote::vault::clouds::{Clouds, IdentityError};
+use crate::remote::vault::vault_error::VaultError;
 
 /// A way to obtain a token. It contains secrets, so it is never printed.
 pub(super) enum Way {
@@ -35,7 +36,7 @@ pub(super) async fn way(
     vault: &Vault,
     clouds: &Clouds,
     unwrapped: &mut Option<String>,
-) -> Result<Way, String> {
+) -> Result<Way, VaultError> {
     let login = |mount: &str, path: &str, body: Value| {
         let (path, namespace) = (format!("auth/{mount}/{path}"), None);
         Ok(Way::Login(Login { path, body, namespace }))
@@ -49,16 +50,23 @@ pub(super) async fn way(
         return login(&role.mount_path, "login", body);
     }
     if let Some(role) = &arguments.kubernetes {
-        let file = &*role.service_account_file;
-        let token = tokio::fs::read_to_string(file).await;
-        let token = token.map_err(|error| format!("auth.kubernetes: cannot read {file}: {error}"))?;
+        let token = tokio::fs::read_to_string(&*role.service_account_file).await;
+        let token = token.map_err(|source| VaultError::ServiceAccount {
+            path: role.service_account_file.clone(),
+            source,
+        })?;
         return login(
             &role.mount_path,
             "login",
             json!({ "role": &*role.role, "jwt": token.trim() }),
         );
     }
-    let failed = |name: &'static str| move |error: IdentityError| format!("{name}: {error}");
+    let failed = |block: &'static str| {
+        move |error: IdentityError| VaultError::Identity {
+            block,
+            source: Box::new(error),
+        }
+    };
     if let Some(aws) = &arguments.aws {
         let body = clouds.aws(aws).await.map_err(failed("auth.aws"))?;
         return login(&aws.mount_path, "login", body);
@@ -92,10 +100,10 @@ pub(super) async fn way(
             namespace: custom.namespace.as_deref().map(str::to_owned),
         }));
     }
-    Err("no auth block is configured".to_owned())
+    Err(VaultError::NoLogin)
 }
 
-async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>) -> Result<String, String> {
+async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>) -> Result<String, VaultError> {
     if !role.wrapping_token {
         return Ok(role.secret.0.to_string());
     }
@@ -110,6 +118,6 @@ async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>
     };
     let data = vault.send(request).await?.data.unwrap_or_default();
     let secret = data.get("secret_id").and_then(Value::as_str);
-    let secret = secret.ok_or("auth.approle: the unwrapped response contains no secret_id")?;
+    let secret = secret.ok_or(VaultError::NoSecretId)?;
     Ok(unwrapped.insert(secret.to_owned()).clone())
 }

@@ -13,6 +13,7 @@ use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value as Json, json};
 
 use crate::common::clouds::environment::Environment;
+use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::source;
 use crate::common::sources::source::{Exports, Fetch};
 use alluvium_lang::schema::{Attribute, Kind};
@@ -27,11 +28,13 @@ mod login;
 mod secret;
 #[cfg(test)]
 mod tests;
+mod vault_error;
 
 use arguments::VaultArguments;
 use client::{Auth, Request, Vault};
 use clouds::Clouds;
 use login::Way;
+use vault_error::VaultError;
 
 /// Pause after a failed read if `reread_frequency` is not set.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
@@ -127,7 +130,7 @@ fn build(
 }
 
 impl Remote {
-    async fn read(&self) -> Result<Exports, String> {
+    async fn read(&self) -> Result<Exports, VaultError> {
         let mut session = self.session.lock().await;
         let is_old = self.token(&mut session).await?;
         let mut read = self.read_with(&session).await;
@@ -150,14 +153,14 @@ impl Remote {
         Ok(self.exports(read.data))
     }
 
-    async fn read_with(&self, session: &Session) -> Result<secret::Secret, String> {
+    async fn read_with(&self, session: &Session) -> Result<secret::Secret, VaultError> {
         let token = session.token.as_ref().map_or("", |token| &token.text);
         secret::read(&self.arguments, &self.vault, token).await
     }
 
     /// Ensures that the session has a valid token. Returns true if the previous token is still valid or was renewed,
     /// and false if the session has a new token.
-    async fn token(&self, session: &mut Session) -> Result<bool, String> {
+    async fn token(&self, session: &mut Session) -> Result<bool, VaultError> {
         if let Some(token) = &session.token {
             let is_due = token.renew.is_some_and(|renew| renew <= Instant::now());
             if !is_due {
@@ -193,7 +196,7 @@ impl Remote {
         Ok(false)
     }
 
-    async fn renew(&self, token: &str) -> Result<Token, String> {
+    async fn renew(&self, token: &str) -> Result<Token, VaultError> {
         let request = Request {
             path: "auth/token/renew-self",
             token,
@@ -220,9 +223,9 @@ impl Remote {
 }
 
 impl Token {
-    fn new(auth: Option<Auth>) -> Result<Self, String> {
+    fn new(auth: Option<Auth>) -> Result<Self, VaultError> {
         let auth = auth.filter(|auth| !auth.client_token.is_empty());
-        let auth = auth.ok_or("the response to the login contains no token")?;
+        let auth = auth.ok_or(VaultError::NoToken)?;
         let lease = Some(auth.lease_duration).filter(|seconds| *seconds > 0);
         Ok(Self {
             text: auth.client_token,
@@ -238,13 +241,14 @@ fn two_thirds(seconds: u64) -> Duration {
 }
 
 impl Fetch for Remote {
-    fn fetch(&self) -> Result<Exports, String> {
-        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
+    fn fetch(&self) -> Result<Exports, FetchError> {
+        let handle = tokio::runtime::Handle::try_current()?;
         *self.next.lock() = Some(match self.arguments.reread_frequency {
             Duration::ZERO => TRY_AGAIN,
             wait => wait,
         });
-        handle.block_on(self.read())
+        let read = handle.block_on(self.read());
+        read.map_err(|error| FetchError::Remote(error.into()))
     }
 
     fn interval(&self) -> Option<Duration> {

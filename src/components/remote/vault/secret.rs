@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::remote::vault::arguments::VaultArguments;
 use crate::remote::vault::client::{Request, Vault};
+use crate::remote::vault::vault_error::VaultError;
 
 /// A secret in plain text. It is never printed.
 pub(super) struct Secret {
@@ -21,7 +22,7 @@ enum Version {
 }
 
 /// Reads the secret that the arguments name.
-pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str) -> Result<Secret, String> {
+pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str) -> Result<Secret, VaultError> {
     let (mount, version) = store(arguments, vault, token).await;
     let path = arguments.path.trim_matches('/');
     let key = match &arguments.key {
@@ -43,11 +44,7 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
     if version == Version::Two {
         data = match data.remove("data") {
             Some(Value::Object(inner)) => inner,
-            _ => {
-                return Err(format!(
-                    "{path} contains no secret: its version was deleted, or the store is not a version 2 store"
-                ));
-            }
+            _ => return Err(VaultError::NoSecret(path)),
         };
     }
     Ok(Secret {

@@ -5,6 +5,7 @@
 
 mod parse;
 mod path;
+mod path_error;
 mod select;
 
 use super::arguments::{count, fail, text};
@@ -21,7 +22,7 @@ pub(crate) fn json_path(arguments: &[Value]) -> Result<Value, FunctionError> {
         return Ok(Value::array([]));
     }
     let document = encoding::parse_json(&document)?;
-    let steps = parse(&path).map_err(|message| fail(1, message))?;
+    let steps = parse(&path).map_err(|error| fail(1, error.to_string()))?;
     Ok(Value::array(
         apply(&document, &document, &steps)
             .into_iter()

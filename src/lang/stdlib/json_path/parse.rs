@@ -1,35 +1,33 @@
-//! Parses the text of a path to its steps, and its filters to conditions.
+//! Parses a JSONPath into steps, and the filters in it into conditions.
 //!
 //! Operators of a filter `[?(...)]`, weakest first: `||`, `&&`, comparisons (`== != < <= > >= =~`, `in`, `has`,
 //! `empty`), `+ -`, `* /`, and `!` before a value. Operands are numbers, quoted strings, `/regex/`, `true`, `false`,
-//! `null`, lists, parentheses, and paths from the element (`@`) or the document (`$`). The value of a path is its first
-//! match.
+//! `null`, lists, parentheses, and paths from the element (`@`) or the document (`$`). If a path in a filter has
+//! several matches, its value is the first one.
 
 use alluvium_base::re2::Expression;
 use serde_json::Value as Json;
 
 use super::path::{Filter, Selector, Step};
+use super::path_error::{MAX_DEPTH, PathError};
 
-/// Maximum nesting of parentheses and negations.
-const MAX_DEPTH: usize = 50;
-
-/// Parses a path to its steps.
-pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
+/// Parses a JSONPath, such as `$.a[0]`, into its steps.
+pub(super) fn parse(path: &str) -> Result<Vec<Step>, PathError> {
     let mut rest = path.trim();
     rest = rest.strip_prefix('$').unwrap_or(rest);
     let mut steps = Vec::new();
     let mut first = true;
     while !rest.is_empty() {
-        let deep = rest.starts_with("..");
+        let is_recursive = rest.starts_with("..");
         let bare = first && !rest.starts_with(['.', '[']);
         first = false;
-        rest = if deep {
+        rest = if is_recursive {
             &rest[2..]
         } else {
             rest.strip_prefix('.').unwrap_or(rest)
         };
         let selectors = if let Some(inner) = rest.strip_prefix('[') {
-            let end = closing(inner).ok_or_else(|| format!("`[` without `]` in path `{path}`"))?;
+            let end = closing(inner).ok_or_else(|| PathError::OpenBracket(path.to_owned()))?;
             rest = &inner[end + 1..];
             union(&inner[..end])?
         } else {
@@ -37,10 +35,14 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
             let name = &rest[..end];
             rest = &rest[end..];
             if name.is_empty() && !bare {
-                return Err(format!("a name is missing in path `{path}`"));
+                return Err(PathError::NoName(path.to_owned()));
             }
-            if let Some(other) = name.chars().find(|character| name != "*" && !is_bare(*character)) {
-                return Err(format!("`{other}` in path `{path}`: write such a name as ['{name}']"));
+            if let Some(character) = name.chars().find(|character| name != "*" && !is_bare(*character)) {
+                return Err(PathError::Character {
+                    character,
+                    path: path.to_owned(),
+                    name: name.to_owned(),
+                });
             }
             vec![if name == "*" {
                 Selector::All
@@ -48,7 +50,10 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
                 Selector::Name(name.to_owned())
             }]
         };
-        steps.push(Step { deep, selectors });
+        steps.push(Step {
+            is_recursive,
+            selectors,
+        });
     }
     Ok(steps)
 }
@@ -58,7 +63,7 @@ fn is_bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || !character.is_ascii() || "_#%:;?^{|}~".contains(character)
 }
 
-/// Returns the offset of the closing `]`; skips quotes and nested brackets.
+/// Returns the offset of the closing `]`. Skips quoted texts and nested brackets.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0usize;
@@ -75,15 +80,13 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn union(text: &str) -> Result<Vec<Selector>, String> {
+fn union(text: &str) -> Result<Vec<Selector>, PathError> {
     let text = text.trim();
     if let Some(condition) = text.strip_prefix('?') {
         return Ok(vec![Selector::Filter(Box::new(filter(condition)?))]);
     }
     if text.starts_with('(') {
-        return Err(format!(
-            "scripts (`[{text}]`) are not supported; write a filter or an index"
-        ));
+        return Err(PathError::Script(text.to_owned()));
     }
     if let Some(name) = quoted(text) {
         return Ok(vec![Selector::Name(name.to_owned())]);
@@ -97,27 +100,23 @@ fn union(text: &str) -> Result<Vec<Selector>, String> {
             if let Some(name) = quoted(part) {
                 return Ok(Selector::Name(name.to_owned()));
             }
-            let number = |text: &str| -> Result<Option<i64>, String> {
-                match text.trim() {
-                    "" => Ok(None),
-                    text => text
-                        .parse()
-                        .map(Some)
-                        .map_err(|_| format!("`[{part}]` is not an index, a slice or a quoted name")),
-                }
+            let number = |text: &str| match text.trim() {
+                "" => Ok(None),
+                text => text
+                    .parse::<i64>()
+                    .map(Some)
+                    .map_err(|_| PathError::Selector(part.to_owned())),
             };
             let bounds: Vec<&str> = part.split(':').collect();
             match bounds.as_slice() {
-                [one] => number(one)?
-                    .map(Selector::Index)
-                    .ok_or_else(|| "an index is missing between `[` and `]`".to_owned()),
+                [one] => number(one)?.map(Selector::Index).ok_or(PathError::NoIndex),
                 [start, end] => Ok(Selector::Slice(number(start)?, number(end)?, 1)),
                 [start, end, stride] => Ok(Selector::Slice(
                     number(start)?,
                     number(end)?,
                     number(stride)?.unwrap_or(1),
                 )),
-                _ => Err(format!("`[{part}]` is not a slice")),
+                _ => Err(PathError::Slice(part.to_owned())),
             }
         })
         .collect()
@@ -131,16 +130,17 @@ fn quoted(text: &str) -> Option<&str> {
 }
 
 /// Parses a condition, the text between `?` and the closing bracket.
-fn filter(text: &str) -> Result<Filter, String> {
+fn filter(text: &str) -> Result<Filter, PathError> {
     let mut parser = Parser { rest: text, depth: 0 };
     let filter = parser.binary(0)?;
     match parser.rest.trim() {
         "" => Ok(filter),
-        rest => Err(format!("unexpected `{rest}` in a filter")),
+        rest => Err(PathError::Rest(rest.to_owned())),
     }
 }
 
-/// Operators by precedence. An operator comes before its own prefixes.
+/// Operators by precedence, weakest first. If one operator is a prefix of another, such as `<` of `<=`, the longer one
+/// comes first, because the first match is used.
 const LEVELS: [&[&str]; 5] = [
     &["||"],
     &["&&"],
@@ -155,7 +155,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn binary(&mut self, level: usize) -> Result<Filter, String> {
+    fn binary(&mut self, level: usize) -> Result<Filter, PathError> {
         let Some(operators) = LEVELS.get(level) else {
             return self.operand();
         };
@@ -176,20 +176,20 @@ impl Parser<'_> {
         }
     }
 
-    fn operand(&mut self) -> Result<Filter, String> {
+    fn operand(&mut self) -> Result<Filter, PathError> {
         self.rest = self.rest.trim_start();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(format!("a filter nests more than {MAX_DEPTH} deep"));
+            return Err(PathError::TooDeep);
         }
         let operand = self.primary();
         self.depth -= 1;
         operand
     }
 
-    fn primary(&mut self) -> Result<Filter, String> {
+    fn primary(&mut self) -> Result<Filter, PathError> {
         let Some(first) = self.rest.chars().next() else {
-            return Err("a filter ends where a value is expected".to_owned());
+            return Err(PathError::NoValue);
         };
         match first {
             '!' => {
@@ -224,7 +224,7 @@ impl Parser<'_> {
             }
             '\'' | '"' | '/' => {
                 let inner = &self.rest[1..];
-                let end = closing_quote(inner, first).ok_or_else(|| format!("{first} without its end in a filter"))?;
+                let end = closing_quote(inner, first).ok_or(PathError::OpenQuote(first))?;
                 let text = unescaped(&inner[..end], first);
                 self.rest = &inner[end + 1..];
                 if first == '/' {
@@ -243,26 +243,29 @@ impl Parser<'_> {
                 let value = serde_json::from_str::<Json>(word)
                     .ok()
                     .filter(|value| !value.is_string())
-                    .ok_or_else(|| format!("`{word}` is not a value in a filter"))?;
+                    .ok_or_else(|| PathError::Value(word.to_owned()))?;
                 self.rest = &self.rest[end..];
                 Ok(Filter::Value(value))
             }
         }
     }
 
-    fn expect(&mut self, bracket: char) -> Result<(), String> {
+    fn expect(&mut self, bracket: char) -> Result<(), PathError> {
         match self.rest.trim_start().strip_prefix(bracket) {
             Some(rest) => {
                 self.rest = rest;
                 Ok(())
             }
-            None => Err(format!("`{bracket}` is missing in a filter")),
+            None => Err(PathError::NoBracket(bracket)),
         }
     }
 }
 
-fn compile(pattern: &str) -> Result<Expression, String> {
-    Expression::search(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))
+fn compile(pattern: &str) -> Result<Expression, PathError> {
+    Expression::search(pattern).map_err(|source| PathError::Regex {
+        pattern: pattern.to_owned(),
+        source,
+    })
 }
 
 /// Returns the offset at which a path that starts with `@` or `$` ends.
@@ -285,7 +288,7 @@ fn path_end(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the offset of the closing quote; a backslash escapes the next character.
+/// Returns the offset of the closing quote. A backslash escapes the next character.
 fn closing_quote(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, letter) in text.char_indices() {
@@ -299,7 +302,7 @@ fn closing_quote(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// Removes backslashes before the quote. In a regular expression, all other backslashes are kept.
+/// Removes each backslash before the quote character. Outside of regular expressions, `\\` also becomes `\`.
 fn unescaped(text: &str, quote: char) -> String {
     let text = text.replace(&format!("\\{quote}"), &quote.to_string());
     if quote == '/' { text } else { text.replace("\\\\", "\\") }

@@ -30,6 +30,6 @@ pub(super) enum Selector {
 #[derive(Debug)]
 pub(super) struct Step {
     /// True if the step also applies to all descendants.
-    pub(super) deep: bool,
+    pub(super) is_recursive: bool,
     pub(super) selectors: Vec<Selector>,
 }

@@ -50,7 +50,7 @@ fn select<'a>(value: &'a Json, document: &'a Json, step: &Step, out: &mut Vec<&'
             _ => {}
         }
     }
-    if step.deep {
+    if step.is_recursive {
         match value {
             Json::Array(items) => items.iter().for_each(|item| select(item, document, step, out)),
             Json::Object(fields) => fields.values().for_each(|item| select(item, document, step, out)),

@@ -6,8 +6,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::check::arguments::{argument_error, known};
+use crate::check::arguments::{argument_error, decode_known};
 use crate::check::graph::SourceBlock;
+use alluvium_base::pem::Pem;
 use alluvium_lang::Diagnostics;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::Secret;
@@ -97,11 +98,11 @@ pub struct HttpSettings {
 #[derive(Clone)]
 pub struct TlsSettings {
     /// The listener's certificate chain.
-    pub certificate: PemText,
+    pub certificate: Pem,
     /// The key of the certificate.
-    pub key: PemText,
+    pub key: Pem,
     /// Authorities that sign client certificates.
-    pub client_ca: Option<PemText>,
+    pub client_ca: Option<Pem>,
     /// Request and verification of client certificates.
     pub client_auth: ClientAuth,
     /// Go names of cipher suites; empty for all.
@@ -114,16 +115,7 @@ pub struct TlsSettings {
     pub max_version: Option<u8>,
 }
 
-/// PEM text, or the file that holds it.
-#[derive(Clone)]
-pub enum PemText {
-    /// The PEM text, as it was given.
-    Text(Arc<str>),
-    /// The path of the file with the PEM text.
-    File(PathBuf),
-}
-
-/// Whether clients must present certificates, and which authorities may sign them.
+/// The rule for client certificates: whether they are required, and which authorities may sign them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuth {
     /// No certificate is requested.
@@ -184,7 +176,7 @@ const CURVES: [&str; 4] = ["CurveP256", "CurveP384", "CurveP521", "X25519"];
 /// Decodes the block and checks it. If a value is not known yet, returns the default settings, without TLS and
 /// authentication.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<HttpSettings, Diagnostics> {
-    let Some(body) = known::<HttpBody>(text, resolve)? else {
+    let Some(body) = decode_known::<HttpBody>(text, resolve)? else {
         return Ok(HttpSettings::default());
     };
     let tls = body.tls.as_ref().map(tls).transpose();
@@ -210,12 +202,10 @@ fn auth(body: AuthBody) -> Option<AuthSettings> {
 
 fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
     let one = |text: Option<&Arc<str>>, file: &Option<PathBuf>, name: &str| match (text, file) {
-        (None, None) => Ok(None),
-        (Some(text), None) => Ok(Some(PemText::Text(text.clone()))),
-        (None, Some(file)) => Ok(Some(PemText::File(file.clone()))),
         (Some(_), Some(_)) => Err(error("tls", format!("cannot specify both {name}_pem and {name}_file"))),
+        (text, file) => Ok(Pem::of(text, file.as_ref())),
     };
-    let needed = |pem: Option<PemText>, name: &str| {
+    let needed = |pem: Option<Pem>, name: &str| {
         pem.ok_or_else(|| error("tls", format!("must specify either {name}_pem or {name}_file")))
     };
     let client_ca = one(body.client_ca_pem.as_ref(), &body.client_ca_file, "client_ca")?;
@@ -236,7 +226,7 @@ fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
         choice(&body.min_version, "min_version", &VERSIONS)?,
         choice(&body.max_version, "max_version", &VERSIONS)?,
     );
-    if max_version.is_some_and(|most| most < 12) {
+    if max_version.is_some_and(|max| max < 12) {
         return Err(error(
             "tls.max_version",
             "TLS 1.0 and 1.1 are not supported: use TLS12 or TLS13",
@@ -250,8 +240,8 @@ fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
         key: needed(key, "key")?,
         client_ca,
         client_auth,
-        cipher_suites: among(&body.cipher_suites, "cipher_suites", &SUITES)?,
-        curves: among(&body.curve_preferences, "curve_preferences", &CURVES)?,
+        cipher_suites: known_values(&body.cipher_suites, "cipher_suites", &SUITES)?,
+        curves: known_values(&body.curve_preferences, "curve_preferences", &CURVES)?,
         min_version,
         max_version,
     })
@@ -263,18 +253,21 @@ fn error(path: &str, message: impl Into<String>) -> ArgumentError {
 
 fn choice<T: Copy>(given: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) -> Result<Option<T>, ArgumentError> {
     let Some(given) = given else { return Ok(None) };
-    let found = choices.iter().find(|(choice, _)| *choice == &**given);
-    found.map(|(_, value)| Some(*value)).ok_or_else(|| {
+    let selected = choices.iter().find(|(choice, _)| *choice == &**given);
+    selected.map(|(_, value)| Some(*value)).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
         let message = format!("unknown {name} \"{given}\": use one of {}", names.join(", "));
         error(&format!("tls.{name}"), message)
     })
 }
 
-fn among(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
+fn known_values(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
     match given.iter().find(|given| !known.contains(&&***given)) {
         Some(unknown) => {
-            let message = format!("unknown value \"{unknown}\": use values from this list: {}", known.join(", "));
+            let message = format!(
+                "unknown value \"{unknown}\": use values from this list: {}",
+                known.join(", ")
+            );
             Err(error(&format!("tls.{name}"), message))
         }
         None => Ok(given.to_vec()),

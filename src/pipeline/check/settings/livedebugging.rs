@@ -1,6 +1,6 @@
 //! The `livedebugging` block: its schema and its setting.
 
-use crate::check::arguments::known;
+use crate::check::arguments::decode_known;
 use crate::check::graph::SourceBlock;
 use alluvium_lang::Diagnostics;
 use alluvium_lang::body::arguments;
@@ -16,6 +16,6 @@ arguments! {
 
 /// Decodes the block. Returns true if live debugging is enabled.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<bool, Diagnostics> {
-    let body: Option<LiveDebugging> = known(text, resolve)?;
+    let body: Option<LiveDebugging> = decode_known(text, resolve)?;
     Ok(body.is_some_and(|body| body.enabled))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::check::arguments::known;
+use crate::check::arguments::decode_known;
 use crate::check::graph::SourceBlock;
 use alluvium_lang::body::arguments;
 use alluvium_lang::decode::{Resolve, locate};
@@ -51,7 +51,7 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Logg
         format,
         level,
         write_to,
-    }) = known(text, resolve)?
+    }) = decode_known(text, resolve)?
     else {
         return Ok(LoggingSettings::default());
     };
@@ -64,7 +64,7 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Logg
             message,
         )
     };
-    let mut found = Diagnostics::new();
+    let mut diagnostics = Diagnostics::new();
     for (name, given, allowed) in [
         ("level", &level, &LEVELS[..]),
         ("format", &format, &FORMATS),
@@ -72,15 +72,15 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Logg
     ] {
         if let Some(given) = given.as_deref().filter(|given| !allowed.contains(given)) {
             let diagnostic = wrong(name, format!("unrecognized {name} \"{given}\""));
-            found.push(diagnostic.hint(format!("one of: {}", allowed.join(", "))));
+            diagnostics.push(diagnostic.hint(format!("one of: {}", allowed.join(", "))));
         }
     }
     if !write_to.is_empty() {
         let message = "logs are written to stderr only; write_to must be empty";
-        found.push(wrong("write_to", message.to_owned()));
+        diagnostics.push(wrong("write_to", message.to_owned()));
     }
     let defaults = LoggingSettings::default();
-    found.into_result(LoggingSettings {
+    diagnostics.into_result(LoggingSettings {
         level: level.map_or(defaults.level, |level| level.to_string()),
         format: format.map_or(defaults.format, |format| format.to_string()),
     })

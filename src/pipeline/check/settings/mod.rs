@@ -69,12 +69,12 @@ pub(crate) fn check(
     match name {
         "http" => http::settings(text, resolve).err().unwrap_or_default(),
         "tracing" => {
-            let mut found = body(TracingBody::SCHEMA);
-            if extent != Extent::Whole && !found.has_errors() {
+            let mut diagnostics = body(TracingBody::SCHEMA);
+            if extent != Extent::Whole && !diagnostics.has_errors() {
                 let message = "the `tracing` block has no effect: this program does not trace itself";
-                found.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));
+                diagnostics.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));
             }
-            found
+            diagnostics
         }
         "logging" => logging::settings(text, resolve).err().unwrap_or_default(),
         "livedebugging" => livedebugging::settings(text, resolve).err().unwrap_or_default(),

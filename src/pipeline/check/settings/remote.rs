@@ -33,7 +33,7 @@ arguments! {
 }
 
 /// Minimum interval between requests.
-const SHORTEST_POLL: Duration = Duration::from_secs(10);
+const MIN_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// Prefix of keys that are reserved for the collector.
 const RESERVED: &str = "collector.";
 
@@ -71,15 +71,15 @@ pub(crate) fn settings(
     };
     let (own, others): (Vec<Statement>, Vec<Statement>) = block.body.iter().cloned().partition(is_own);
     let decoded = decode(source, block.header(), &own, RemoteConfig::SCHEMA, resolve);
-    let mut found = decoded.diagnostics;
+    let mut diagnostics = decoded.diagnostics;
     let mut client_arguments = Arguments::default();
     if let Some(client) = client {
         let decoded = decode(source, block.header(), &others, client, resolve);
-        found.extend(decoded.diagnostics);
+        diagnostics.extend(decoded.diagnostics);
         client_arguments = decoded.arguments;
     }
-    if found.has_errors() {
-        return Err(found);
+    if diagnostics.has_errors() {
+        return Err(diagnostics);
     }
     match RemoteConfig::from_body(&decoded.arguments) {
         Ok(body) if !body.url.is_empty() => Ok(Some(RemoteSettings {
@@ -97,8 +97,8 @@ pub(crate) fn settings(
                 let span = locate(&block.body, &path, block.header());
                 Diagnostic::error(codes::BAD_ARGUMENT, source, span, message)
             };
-            let found: Diagnostics = errors.into_iter().map(diagnostic).collect();
-            found.into_result(None)
+            let diagnostics: Diagnostics = errors.into_iter().map(diagnostic).collect();
+            diagnostics.into_result(None)
         }
     }
 }
@@ -110,7 +110,7 @@ impl RemoteConfig {
             let message = format!("\"{key}\" is reserved: keys may not begin with `{RESERVED}`");
             errors.push(ArgumentError::new("attributes", message));
         }
-        if self.poll_frequency < SHORTEST_POLL {
+        if self.poll_frequency < MIN_POLL_INTERVAL {
             errors.push(ArgumentError::new(
                 "poll_frequency",
                 "poll_frequency must be at least 10s",

@@ -16,10 +16,10 @@ use alluvium_profile::{Labels, RawProfile, pprof};
 
 /// An entry with its time and its component.
 #[derive(Debug, Clone)]
-pub struct Stamped {
-    /// When the component sent it.
+pub struct TimedEntry {
+    /// Time at which the component sent the entry.
     pub time: SystemTime,
-    /// Id of the component that sent it.
+    /// Id of the component that sent the entry.
     pub component: Arc<str>,
     /// The event in the component.
     pub entry: Arc<Entry>,
@@ -29,9 +29,9 @@ pub struct Stamped {
 pub type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
 /// Maximum size of a profile whose samples are counted, in bytes.
-const COUNT_AT_MOST: usize = 256 << 10;
+const MAX_COUNTED_BYTES: usize = 256 << 10;
 /// Maximum uncompressed size of a profile whose samples are counted, in bytes.
-const UNPACK_AT_MOST: usize = 4 << 20;
+const MAX_UNCOMPRESSED_BYTES: usize = 4 << 20;
 
 /// The kind of labels that relabel rules were applied to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,11 +91,11 @@ pub enum Entry {
 /// Facts about a profile in transit.
 #[derive(Debug)]
 pub struct ProfileFacts {
-    /// The labels of its series.
+    /// The labels of the profile's series.
     pub labels: Labels,
-    /// Size of its pprof as transmitted, in bytes.
+    /// Size of the pprof data as transmitted, in bytes.
     pub bytes: usize,
-    /// Its pprof data, shared; `None` if the profile is large.
+    /// The pprof data, shared; `None` if the profile is large.
     pprof: Option<Bytes>,
 }
 
@@ -113,7 +113,7 @@ pub enum Outcome {
 pub struct Step {
     /// Index of the rule, from 0.
     pub rule: usize,
-    /// Its action, as written.
+    /// Action of the rule, as written.
     pub action: &'static str,
     /// The change to the labels.
     pub change: Change,
@@ -139,13 +139,13 @@ impl ProfileFacts {
         Self {
             labels: profile.labels.clone(),
             bytes: profile.pprof.len(),
-            pprof: (profile.pprof.len() <= COUNT_AT_MOST).then(|| profile.pprof.clone()),
+            pprof: (profile.pprof.len() <= MAX_COUNTED_BYTES).then(|| profile.pprof.clone()),
         }
     }
 
     /// Number of samples in the profile, if counting is cheap.
     pub fn samples(&self) -> Option<usize> {
-        let plain = pprof::gunzip(self.pprof.as_ref()?, UNPACK_AT_MOST).ok()?;
+        let plain = pprof::gunzip(self.pprof.as_ref()?, MAX_UNCOMPRESSED_BYTES).ok()?;
         pprof::sample_count(&plain).ok()
     }
 
@@ -300,7 +300,7 @@ impl Entry {
     }
 }
 
-impl Stamped {
+impl TimedEntry {
     pub(super) fn now(component: Arc<str>, entry: Entry) -> Self {
         Self {
             time: SystemTime::now(),

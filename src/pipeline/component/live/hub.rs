@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::component::live::entry::{Entry, Stamped};
+use crate::component::live::entry::{Entry, TimedEntry};
 use crate::component::live::flows::{Edge, FlowCount, Flows, TargetCount};
 use crate::component::live::watcher::{Batch, Watcher};
 
@@ -124,7 +124,7 @@ impl LiveHandle {
     }
 
     /// Creates a handle that reports to a single watcher.
-    fn only(id: &Arc<str>, watcher: Arc<Watcher>) -> Self {
+    fn for_watcher(id: &Arc<str>, watcher: Arc<Watcher>) -> Self {
         let mut channel = Channel::new(id.clone(), LiveHub::default());
         channel.is_borrowed = true;
         channel.add(watcher);
@@ -147,18 +147,18 @@ impl LiveHandle {
     #[inline]
     pub fn tell(&self, make: impl FnOnce() -> Entry) {
         if self.is_watched() {
-            self.tell_watchers(make);
+            self.report_to_watchers(make);
         }
     }
 
     #[cold]
-    fn tell_watchers(&self, make: impl FnOnce() -> Entry) {
+    fn report_to_watchers(&self, make: impl FnOnce() -> Entry) {
         let watchers: Vec<Arc<Watcher>> = self.0.watchers.lock().clone();
         let wanting: Vec<&Arc<Watcher>> = watchers.iter().filter(|watcher| watcher.wants()).collect();
         if wanting.is_empty() {
             return;
         }
-        let stamped = Stamped::now(self.0.id.clone(), make());
+        let stamped = TimedEntry::now(self.0.id.clone(), make());
         for watcher in wanting {
             watcher.push(stamped.clone());
         }
@@ -181,7 +181,7 @@ impl LiveHandle {
 impl Watch {
     /// Creates a handle that reports to this watch only.
     pub(crate) fn handle(&self, id: &Arc<str>) -> LiveHandle {
-        LiveHandle::only(id, self.watcher.clone())
+        LiveHandle::for_watcher(id, self.watcher.clone())
     }
 
     /// Waits for entries and returns the entries since the last call; `None` at the end, when the component has ended

@@ -15,7 +15,7 @@ mod watcher;
 
 pub use entry::{Change, Outcome, Relabeled};
 pub use entry::{Entry, ProfileFacts, Step};
-pub use entry::{LabelSet, Stamped};
+pub use entry::{LabelSet, TimedEntry};
 pub use flows::{Edge, FlowCount, TargetCount};
 pub use hub::LiveHub;
 pub use hub::{LiveHandle, Watch};

@@ -75,10 +75,10 @@ async fn a_slow_watcher_loses_entries_and_is_told_how_many() {
     let mut watch = hub.subscribe("a", 1.0).unwrap();
     (0..1234).for_each(|_| handle.tell(target));
     let batch = watch.next().await.unwrap();
-    assert_eq!((batch.entries.len(), batch.lost), (1000, 234));
+    assert_eq!((batch.entries.len(), batch.dropped), (1000, 234));
     handle.tell(target);
     let batch = watch.next().await.unwrap();
-    assert_eq!((batch.entries.len(), batch.lost), (1, 0), "there is room again");
+    assert_eq!((batch.entries.len(), batch.dropped), (1, 0), "there is room again");
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn entries_that_keep_much_alive_are_fewer() {
     (0..100).for_each(|_| handle.tell(|| Entry::Profile(ProfileFacts::of(&profile))));
     let batch = watch.next().await.unwrap();
     assert_eq!(batch.entries.len(), 31, "8 MiB in all");
-    assert_eq!(batch.lost, 69);
+    assert_eq!(batch.dropped, 69);
 }
 
 #[tokio::test]

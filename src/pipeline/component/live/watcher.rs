@@ -8,20 +8,20 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::component::live::entry::Stamped;
+use crate::component::live::entry::TimedEntry;
 
 /// Maximum number of entries that wait for a slow watcher.
-const MOST_ENTRIES: usize = 1000;
+const MAX_WAITING_ENTRIES: usize = 1000;
 /// Approximate maximum of bytes that the waiting entries keep alive: 8 MiB.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_WAITING_BYTES: usize = 8 << 20;
 
 /// The entries since the last read.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The entries in the order of their events.
-    pub entries: Vec<Stamped>,
+    pub entries: Vec<TimedEntry>,
     /// Number of entries that were dropped since the last read.
-    pub lost: u64,
+    pub dropped: u64,
 }
 
 /// The queue: components push, one client reads.
@@ -33,9 +33,9 @@ pub(super) struct Watcher {
 
 #[derive(Default)]
 struct State {
-    entries: VecDeque<Stamped>,
+    entries: VecDeque<TimedEntry>,
     bytes: usize,
-    lost: u64,
+    dropped: u64,
     closed: bool,
 }
 
@@ -53,15 +53,16 @@ impl Watcher {
         self.probability >= 1.0 || rand::random::<f64>() < self.probability
     }
 
-    pub(super) fn push(&self, stamped: Stamped) {
+    pub(super) fn push(&self, stamped: TimedEntry) {
         let weight = stamped.entry.weight();
         let mut state = self.state.lock();
         if state.closed {
             return;
         }
-        let is_full = state.entries.len() >= MOST_ENTRIES || state.bytes.saturating_add(weight) > MOST_BYTES;
+        let is_full =
+            state.entries.len() >= MAX_WAITING_ENTRIES || state.bytes.saturating_add(weight) > MAX_WAITING_BYTES;
         if is_full && !state.entries.is_empty() {
-            state.lost += 1;
+            state.dropped += 1;
             return;
         }
         state.bytes += weight;
@@ -76,11 +77,11 @@ impl Watcher {
             let wake = self.wake.notified();
             {
                 let mut state = self.state.lock();
-                if !state.entries.is_empty() || state.lost > 0 {
+                if !state.entries.is_empty() || state.dropped > 0 {
                     state.bytes = 0;
                     return Some(Batch {
                         entries: std::mem::take(&mut state.entries).into(),
-                        lost: std::mem::take(&mut state.lost),
+                        dropped: std::mem::take(&mut state.dropped),
                     });
                 }
                 if state.closed {

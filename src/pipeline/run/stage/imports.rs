@@ -11,7 +11,7 @@ use crate::component::AnyDefinition;
 use crate::run::engine::Engine;
 use crate::run::evaluate::{block_error, refuse_not_built};
 use crate::run::instance::join;
-use crate::run::library::{self, Library, Surroundings};
+use crate::run::library::{self, Library, RuntimeEnv};
 use crate::run::names::Names;
 use crate::run::node::Node;
 use crate::run::stage::{Accept, MAX_DEPTH, Stage, Staged, too_deep};
@@ -51,7 +51,7 @@ impl Stage<'_> {
             }
         };
         let folder = library::folder(&exports).unwrap_or_else(|| names.module_path.clone());
-        let surroundings = Surroundings::new(None, folder);
+        let surroundings = RuntimeEnv::new(None, folder);
         self.depth += 1;
         let nested = self.nested(&id, definition, &parsed, &surroundings);
         self.depth -= 1;
@@ -71,7 +71,7 @@ impl Stage<'_> {
         id: &str,
         definition: &dyn AnyDefinition,
         parsed: &Parsed,
-        surroundings: &Arc<Surroundings>,
+        surroundings: &Arc<RuntimeEnv>,
     ) -> Staged<()> {
         let mut diagnostics = Diagnostics::new();
         let no_nodes = Graph::default();
@@ -87,9 +87,9 @@ impl Stage<'_> {
                     let mut libraries = surroundings.libraries.lock();
                     libraries.insert(namespace.clone(), library);
                 }
-                Err(found) => {
+                Err(errors) => {
                     self.failed = true;
-                    diagnostics.extend(found);
+                    diagnostics.extend(errors);
                 }
             }
         }
@@ -99,10 +99,10 @@ impl Stage<'_> {
     /// Returns the declaration that a block instantiates, and its environment.
     pub(super) fn declaration(
         &mut self,
-        from: &Arc<Surroundings>,
+        from: &Arc<RuntimeEnv>,
         call: &Call,
         text: &SourceBlock,
-    ) -> Staged<(Arc<Declare>, Arc<Surroundings>)> {
+    ) -> Staged<(Arc<Declare>, Arc<RuntimeEnv>)> {
         let outer = from.ancestor(call.level).ok_or_else(Diagnostics::new)?;
         let Some(namespace) = &call.namespace else {
             let declare = call.declare.clone().ok_or_else(Diagnostics::new)?;
@@ -122,16 +122,16 @@ impl Stage<'_> {
             let Engine { catalog, stability, .. } = self.engine;
             library.parsed.analyze(declare, catalog, *stability);
         }
-        let found = declare.analysis().map(|known: &Analysis| known.diagnostics.clone());
-        let found = refuse_not_built(found.unwrap_or_default());
-        if !found.has_errors() {
+        let errors = declare.analysis().map(|known: &Analysis| known.diagnostics.clone());
+        let errors = refuse_not_built(errors.unwrap_or_default());
+        if !errors.has_errors() {
             if fresh {
-                self.diagnostics.extend(found);
+                self.diagnostics.extend(errors);
             }
             return Ok(());
         }
         if self.reported.insert(Arc::as_ptr(declare)) {
-            Err(found)
+            Err(errors)
         } else {
             Err(Diagnostics::new())
         }

@@ -17,8 +17,8 @@ use crate::component::{AnyDefinition, ValidArguments};
 use crate::run::engine::Engine;
 use crate::run::evaluate::{argument, block_error, export, typed, values};
 use crate::run::identity;
-use crate::run::instance::{Children, Custom, Entry, Instance, Pending, What, join};
-use crate::run::library::{Library, Surroundings};
+use crate::run::instance::{Children, Custom, Entry, Instance, NodeData, Pending, join};
+use crate::run::library::{Library, RuntimeEnv};
 use crate::run::names::Names;
 use crate::run::node::{Metrics, Node};
 use crate::run::plan::Running;
@@ -62,7 +62,7 @@ pub(crate) struct Stage<'a> {
     /// Ids of existing components that are rebuilt.
     replace: &'a BTreeSet<Arc<str>>,
     /// True to update components during the build, so that later evaluations see their new exports.
-    eager: bool,
+    is_eager: bool,
     /// Updated components with their previous arguments.
     pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
     /// True if an evaluation failed because it depends on a component that is yet to be updated.
@@ -83,7 +83,7 @@ pub(crate) struct Stage<'a> {
 struct Spec {
     path: Arc<str>,
     graph: Arc<Graph>,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<RuntimeEnv>,
     arguments: Arguments,
     variable: Option<(Arc<str>, Value)>,
     /// The block that instantiates the scope.
@@ -111,7 +111,7 @@ impl<'a> Stage<'a> {
             libraries: BTreeMap::new(),
             changed: BTreeSet::new(),
             replace,
-            eager: false,
+            is_eager: false,
             updated: Vec::new(),
             is_stale: false,
             reported: BTreeSet::new(),
@@ -125,7 +125,7 @@ impl<'a> Stage<'a> {
 
     /// Returns the same stage, with updates during the build.
     pub(crate) fn eager(self) -> Self {
-        Self { eager: true, ..self }
+        Self { is_eager: true, ..self }
     }
 
     /// Builds the tree of a configuration. The tree is usable if the diagnostics have no errors.
@@ -133,7 +133,7 @@ impl<'a> Stage<'a> {
         let spec = Spec {
             path: self.engine.module.clone(),
             graph,
-            surroundings: Surroundings::new(None, module_path),
+            surroundings: RuntimeEnv::new(None, module_path),
             arguments: Arguments::default(),
             variable: None,
             user: None,
@@ -183,12 +183,12 @@ impl<'a> Stage<'a> {
                         instance.mark(index, Pending::Inside);
                     }
                 }
-                Err(found) => {
+                Err(errors) => {
                     // A failed build, and any error after the first failure, can have other causes than a stale value.
-                    let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
-                    let inside = found.is_empty() && !self.failed;
+                    let evaluated = errors.iter().any(|errors| errors.code != codes::BUILD_FAILED);
+                    let inside = errors.is_empty() && !self.failed;
                     self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
-                    self.diagnostics.extend(found);
+                    self.diagnostics.extend(errors);
                     self.failed = true;
                 }
             }
@@ -232,7 +232,7 @@ impl<'a> Stage<'a> {
                     Some(running) => {
                         if !running.has_arguments(&arguments) {
                             self.changed.insert(id);
-                            if self.eager {
+                            if self.is_eager {
                                 self.update(running, &arguments, &node.block)?;
                             } else {
                                 instance.mark(index, Pending::Evaluation);
@@ -244,18 +244,18 @@ impl<'a> Stage<'a> {
                 };
                 self.take(&running);
                 let value = running.exports();
-                Ok(Entry::new(What::Component(running), value))
+                Ok(Entry::new(NodeData::Component(running), value))
             }
             NodeKind::Import(definition) => {
                 let id = join(&instance.path, &node.id);
                 let (running, library) = self.import(id, &instance.path, *definition, &node.block, &names)?;
                 let namespace = node.label().into();
                 instance.surroundings.libraries.lock().insert(namespace, library);
-                Ok(Entry::new(What::Import(running), Value::Null))
+                Ok(Entry::new(NodeData::Import(running), Value::Null))
             }
             NodeKind::Argument => argument(&node.block, node.label(), instance, &names, user)
-                .map(|value| Entry::new(What::Argument, value)),
-            NodeKind::Export => export(&node.block, &names).map(|value| Entry::new(What::Export, value)),
+                .map(|value| Entry::new(NodeData::Argument, value)),
+            NodeKind::Export => export(&node.block, &names).map(|value| Entry::new(NodeData::Export, value)),
             NodeKind::Custom(call) => self.custom(instance, index, call, &names),
             NodeKind::Foreach(foreach) => self.foreach(instance, index, foreach, &names),
         }
@@ -323,7 +323,7 @@ impl<'a> Stage<'a> {
         let spec = Spec {
             path: join(&instance.path, &node.id),
             graph: known.graph.clone(),
-            surroundings: Surroundings::new(Some(surroundings.clone()), surroundings.module_path.clone()),
+            surroundings: RuntimeEnv::new(Some(surroundings.clone()), surroundings.module_path.clone()),
             arguments: called.arguments,
             variable: None,
             user: Some(text.clone()),
@@ -334,7 +334,7 @@ impl<'a> Stage<'a> {
             declare,
             instance: inner,
         };
-        Ok(Entry::new(What::Custom(Box::new(module)), value))
+        Ok(Entry::new(NodeData::Custom(Box::new(module)), value))
     }
 
     /// Builds an inner instance. The error is empty, since problems inside have been reported already.
@@ -369,7 +369,7 @@ impl<'a> Stage<'a> {
             let spec = Spec {
                 path: join(&id, &key),
                 graph: foreach.template.clone(),
-                surroundings: Surroundings::new(Some(instance.surroundings.clone()), module_path.clone()),
+                surroundings: RuntimeEnv::new(Some(instance.surroundings.clone()), module_path.clone()),
                 arguments: Arguments::default(),
                 variable: Some((foreach.variable.clone(), item)),
                 user: None,
@@ -382,7 +382,7 @@ impl<'a> Stage<'a> {
             list: list.collect::<Staged<_>>()?,
             values: Mutex::new(values),
         };
-        Ok(Entry::new(What::Foreach(children), Value::object::<Arc<str>>([])))
+        Ok(Entry::new(NodeData::Foreach(children), Value::object::<Arc<str>>([])))
     }
 }
 

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use crate::server::routes::adhoc::id::UploadId;
-use crate::server::services::kept::{failed, on_shelf};
+use crate::server::services::shelf::{shelf_error, with_shelf};
 use crate::server::state::shared::ServerState;
 use crate::store::tables::shelf::Shelf;
 use alluvium_profile::TenantId;
@@ -19,24 +19,33 @@ const MAX_FILES: usize = 100;
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Returns a file that the tenant has uploaded.
-pub(super) async fn kept(state: &ServerState, tenant: &TenantId, id: &str) -> Result<(UploadId, Bytes), ConnectError> {
+pub(super) async fn read_file(
+    state: &ServerState,
+    tenant: &TenantId,
+    id: &str,
+) -> Result<(UploadId, Bytes), ConnectError> {
     let missing = || ConnectError::new(Code::NotFound, "there is no uploaded profile with this id");
     let id = UploadId::parse(id).ok_or_else(missing)?;
     let (tenant, name) = (tenant.clone(), name_of(&id));
-    let read = move |shelf: &Shelf| shelf.read(&tenant, &name).map_err(failed);
-    let file = on_shelf(state, read).await?.ok_or_else(missing)?;
+    let read = move |shelf: &Shelf| shelf.read(&tenant, &name).map_err(shelf_error);
+    let file = with_shelf(state, read).await?.ok_or_else(missing)?;
     Ok((id, file.into()))
 }
 
 /// Lists the files that the tenant has uploaded, the oldest first.
 pub(super) async fn listed(state: &ServerState, tenant: TenantId) -> Result<Vec<UploadId>, ConnectError> {
-    let found = on_shelf(state, move |shelf| shelf.list(&tenant, FOLDER).map_err(failed)).await?;
-    Ok(found.iter().filter_map(|kept| UploadId::parse(&kept.name)).collect())
+    let files = with_shelf(state, move |shelf| shelf.list(&tenant, FOLDER).map_err(shelf_error)).await?;
+    Ok(files.iter().filter_map(|kept| UploadId::parse(&kept.name)).collect())
 }
 
 /// Stores a file. If the tenant has too many files, removes its oldest ones.
-pub(super) async fn keep(state: &ServerState, tenant: TenantId, id: UploadId, file: Bytes) -> Result<(), ConnectError> {
-    on_shelf(state, move |shelf| make_room(shelf, &tenant, &id, &file)).await
+pub(super) async fn store_file(
+    state: &ServerState,
+    tenant: TenantId,
+    id: UploadId,
+    file: Bytes,
+) -> Result<(), ConnectError> {
+    with_shelf(state, move |shelf| make_room(shelf, &tenant, &id, &file)).await
 }
 
 fn name_of(id: &UploadId) -> String {
@@ -50,21 +59,21 @@ fn make_room(shelf: &Shelf, tenant: &TenantId, id: &UploadId, file: &[u8]) -> Re
             "the profile has {size} bytes, but a tenant may keep at most {MAX_BYTES}"
         )));
     }
-    shelf.alone(|| {
-        let found = shelf.list(tenant, FOLDER).map_err(failed)?;
-        let mut bytes: u64 = found.iter().map(|kept| kept.size).sum();
-        let mut count = found.len();
-        for oldest in found {
+    shelf.exclusively(|| {
+        let files = shelf.list(tenant, FOLDER).map_err(shelf_error)?;
+        let mut bytes: u64 = files.iter().map(|kept| kept.size).sum();
+        let mut count = files.len();
+        for oldest in files {
             if count < MAX_FILES && bytes + size <= MAX_BYTES {
                 break;
             }
             tracing::info!(tenant = %tenant, file = oldest.name, "removed the oldest uploaded profile for a new one");
             shelf
                 .remove(tenant, &format!("{FOLDER}/{}", oldest.name))
-                .map_err(failed)?;
+                .map_err(shelf_error)?;
             bytes = bytes.saturating_sub(oldest.size);
             count -= 1;
         }
-        shelf.write(tenant, &name_of(id), file).map_err(failed)
+        shelf.write(tenant, &name_of(id), file).map_err(shelf_error)
     })
 }

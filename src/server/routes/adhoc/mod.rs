@@ -6,8 +6,8 @@
 
 mod files;
 mod id;
-mod look;
 mod read;
+mod show;
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -15,10 +15,11 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 
 use crate::server::bodies::body::Charge;
-use crate::server::routes::adhoc::files::{keep, kept, listed};
+use crate::server::bodies::workers::LARGE_WORK;
+use crate::server::routes::adhoc::files::{listed, read_file, store_file};
 use crate::server::routes::adhoc::id::UploadId;
-use crate::server::routes::adhoc::read::{LARGE_WORK, Opened, choose, names, open};
-use crate::server::services::questions::max_nodes;
+use crate::server::routes::adhoc::read::{OpenedFile, choose, names, open};
+use crate::server::services::parameters::max_nodes;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
 use alluvium_profile::TenantId;
@@ -32,7 +33,7 @@ use alluvium_wire::proto::adhocprofiles::{
 };
 use alluvium_wire::service::{Call, CallResult};
 
-pub(super) use look::look;
+pub(super) use show::show;
 
 /// Accepts base64 with and without padding, because clients differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -59,20 +60,20 @@ impl AdHocProfileService for AdHoc {
             return Err(ConnectError::invalid("the profile is empty"));
         }
         let id = UploadId::new(chrono::Utc::now().timestamp_millis(), &request.name);
-        let answer = self
-            .draw(&tenant, id.clone(), file.clone(), None, request.max_nodes)
+        let response = self
+            .render_file(&tenant, id.clone(), file.clone(), None, request.max_nodes)
             .await?;
-        keep(&self.0, tenant, id, file).await?;
-        Ok(answer.into())
+        store_file(&self.0, tenant, id, file).await?;
+        Ok(response.into())
     }
 
     async fn get(&self, call: Call<AdHocProfilesGetRequest>) -> CallResult<AdHocProfilesGetResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
-        let (id, file) = kept(&self.0, &tenant, &request.id).await?;
-        let answer = self
-            .draw(&tenant, id, file, request.profile_type, request.max_nodes)
+        let (id, file) = read_file(&self.0, &tenant, &request.id).await?;
+        let response = self
+            .render_file(&tenant, id, file, request.profile_type, request.max_nodes)
             .await?;
-        Ok(answer.into())
+        Ok(response.into())
     }
 
     /// Lists the uploaded files, the newest first.
@@ -91,9 +92,9 @@ impl AdHocProfileService for AdHoc {
     async fn diff(&self, call: Call<AdHocProfilesDiffRequest>) -> CallResult<AdHocProfilesDiffResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
-        let (_, left) = kept(&self.0, &tenant, &request.left_id).await?;
-        let (_, right) = kept(&self.0, &tenant, &request.right_id).await?;
-        let (left, right): (Opened, Opened) = (
+        let (_, left) = read_file(&self.0, &tenant, &request.left_id).await?;
+        let (_, right) = read_file(&self.0, &tenant, &request.right_id).await?;
+        let (left, right): (OpenedFile, OpenedFile) = (
             open(&self.0, &tenant, (left, Charge::default())).await?,
             open(&self.0, &tenant, (right, Charge::default())).await?,
         );
@@ -118,18 +119,18 @@ impl AdHocProfileService for AdHoc {
 
 impl AdHoc {
     /// Returns the flame graph of one type of a file.
-    async fn draw(
+    async fn render_file(
         &self,
         tenant: &TenantId,
         id: UploadId,
         file: Bytes,
-        asked: Option<String>,
+        requested: Option<String>,
         nodes: Option<i64>,
     ) -> Result<AdHocProfilesGetResponse, ConnectError> {
         let nodes = max_nodes(nodes, &self.0.options.limits)?;
         let opened = open(&self.0, tenant, (file, Charge::default())).await?;
         let types = opened.types();
-        let chosen = choose(&types, asked.as_deref())?;
+        let chosen = choose(&types, requested.as_deref())?;
         let shown = names(&types);
         let profile_type = std::iter::zip(&types, &shown).find(|(own, _)| **own == chosen);
         let profile_type = profile_type.map(|(_, name)| name.clone()).unwrap_or_default();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::server::bodies::body::Charge;
+use crate::server::bodies::workers::LARGE_WORK;
 use crate::server::routes::ingest::{now_nanos, read_upload};
 use crate::server::state::shared::ServerState;
 use alluvium_profile::flamegraph::Tree;
@@ -23,14 +24,11 @@ use alluvium_wire::ingest::IngestQuery;
 const MAX_FRAMES: usize = 1 << 20;
 /// Estimated memory of a tree per frame, in bytes.
 const FRAME_BYTES: usize = 128;
-/// Estimated work of building or encoding a tree, in bytes. The value is so large that the work runs on a separate
-/// thread.
-pub(super) const LARGE_WORK: usize = 1 << 20;
 /// Sample types to show if the request names none, in order of preference.
-const PREFERRED: [&str; 2] = ["cpu", "inuse_space"];
+const PREFERRED_TYPES: [&str; 2] = ["cpu", "inuse_space"];
 
 /// The profiles of a file, with the charge for their memory.
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     profiles: Vec<DecodedProfile>,
     charge: Charge,
 }
@@ -40,7 +38,7 @@ pub(super) async fn open(
     state: &ServerState,
     tenant: &TenantId,
     (file, charge): (Bytes, Charge),
-) -> Result<Opened, ConnectError> {
+) -> Result<OpenedFile, ConnectError> {
     // With the default sample rate, each sample of a text would count as 10 ms.
     let is_text = is_marked(&file) || !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
     let query = if is_text {
@@ -50,10 +48,10 @@ pub(super) async fn open(
     };
     let query = IngestQuery::parse(query, now_nanos())?;
     let (profiles, charge) = read_upload(state, tenant, (file, charge), String::new(), Arc::new(query)).await?;
-    Ok(Opened { profiles, charge })
+    Ok(OpenedFile { profiles, charge })
 }
 
-impl Opened {
+impl OpenedFile {
     /// Returns the distinct types of all profiles of the file, in the order of the file.
     pub(super) fn types(&self) -> Vec<ProfileType> {
         let mut types: Vec<ProfileType> = Vec::new();
@@ -75,18 +73,18 @@ impl Opened {
         mut tree: Tree,
     ) -> Result<(Tree, Charge), ConnectError> {
         let weigh = move |profiles: Vec<DecodedProfile>| {
-            let places = places(&profiles, &chosen);
-            let columns = places.iter().map(|(at, _)| profiles[*at].columns.get());
+            let indexes = profile_indexes(&profiles, &chosen);
+            let columns = indexes.iter().map(|(at, _)| profiles[*at].columns.get());
             let frames = columns.fold(0, |sum: usize, profile| sum.saturating_add(frames(profile)));
             if frames > MAX_FRAMES {
                 return Err(ConnectError::too_large(format!(
                     "the stacks of the file have {frames} frames, but the limit is {MAX_FRAMES}"
                 )));
             }
-            Ok(((profiles, places), frames * FRAME_BYTES))
+            Ok(((profiles, indexes), frames * FRAME_BYTES))
         };
-        let make = move |(profiles, places): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
-            for (at, index) in places {
+        let make = move |(profiles, indexes): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
+            for (at, index) in indexes {
                 tree.insert_profile(profiles[at].columns.get(), index);
             }
             Ok(tree)
@@ -119,30 +117,30 @@ pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
 }
 
 /// Returns the type with the requested name or id, or the preferred type.
-pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<ProfileType, ConnectError> {
-    let found = match asked.filter(|asked| !asked.is_empty()) {
-        Some(asked) => {
+pub(super) fn choose(types: &[ProfileType], requested: Option<&str>) -> Result<ProfileType, ConnectError> {
+    let profile_type = match requested.filter(|requested| !requested.is_empty()) {
+        Some(requested) => {
             let mut named = std::iter::zip(types, names(types));
             named
-                .find(|(own, name)| name == asked || own.to_string() == asked)
+                .find(|(own, name)| name == requested || own.to_string() == requested)
                 .map(|(own, _)| own)
         }
-        None => PREFERRED
+        None => PREFERRED_TYPES
             .iter()
             .find_map(|preferred| types.iter().find(|own| own.sample_type == *preferred))
             .or(types.first()),
     };
-    found.cloned().ok_or_else(|| {
+    profile_type.cloned().ok_or_else(|| {
         ConnectError::invalid(format!(
             "there is no profile type `{}`, the file has {}",
-            asked.unwrap_or_default(),
+            requested.unwrap_or_default(),
             names(types).join(", ")
         ))
     })
 }
 
 /// Returns the indexes of the profiles of a type, each with the index of the type in the profile.
-fn places(profiles: &[DecodedProfile], wanted: &ProfileType) -> Vec<(usize, usize)> {
+fn profile_indexes(profiles: &[DecodedProfile], wanted: &ProfileType) -> Vec<(usize, usize)> {
     let place = |profile: &DecodedProfile| types_of(profile).position(|own| own == *wanted);
     let found = profiles.iter().enumerate();
     found.filter_map(|(at, profile)| Some((at, place(profile)?))).collect()

@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::query::{KeptProfile, ProfilesQuery, StackQuery, TimeRange};
-use crate::server::routes::profefe::answers::{matchers, names, range, word};
-use crate::server::routes::profefe::take::time_of;
+use crate::server::routes::profefe::accept::time_of;
+use crate::server::routes::profefe::responses::{matchers, names, range, type_word};
 use crate::server::state::shared::ServerState;
 use alluvium_profile::pprof::{self, Profile};
 use alluvium_profile::selector::Matcher;
@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 128 << 20;
 const MAX_VALUES: usize = 16 << 20;
 
 /// A merged profile and its type.
-pub(super) struct Merged {
+pub(super) struct MergedProfile {
     /// The merged profile, compressed as gzip.
     pub pprof: Vec<u8>,
     /// The type of all merged profiles.
@@ -46,7 +46,7 @@ struct Selection {
 }
 
 /// Merges the profiles of a range.
-pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<Merged, Refusal> {
+pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<MergedProfile, Refusal> {
     let (matchers, range) = (matchers(&wanted)?, range(&wanted));
     let word = wanted.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;
     let work = async {
@@ -75,7 +75,7 @@ pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wan
 }
 
 /// Merges the profiles with these ids. Fails if one of them is not stored.
-pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<Merged, Refusal> {
+pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<MergedProfile, Refusal> {
     if ids.len() > MAX_IDS {
         return Err(Refusal::bad(&format!(
             "a request may list at most {MAX_IDS} ids, not {}",
@@ -83,18 +83,18 @@ pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<Stri
         )));
     }
     let work = async {
-        let found = with_ids(state, tenants, &ids).await?;
-        let Some(of_first) = found.first().map(word) else {
+        let profiles = with_ids(state, tenants, &ids).await?;
+        let Some(of_first) = profiles.first().map(type_word) else {
             return Ok(None);
         };
-        let types: BTreeSet<&str> = found
+        let types: BTreeSet<&str> = profiles
             .iter()
             .flat_map(|kept| &kept.types)
             .map(ProfileTypeId::as_str)
             .collect();
-        let times = found.iter().map(|kept| kept.time_us);
+        let times = profiles.iter().map(|kept| kept.time_us);
         let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
-        let durations = found.iter().map(|kept| kept.duration_ns);
+        let durations = profiles.iter().map(|kept| kept.duration_ns);
         let selection = Selection {
             types: types.into_iter().filter_map(|id| id.parse().ok()).collect(),
             matchers: Vec::new(),
@@ -120,7 +120,7 @@ async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Res
         let (first, last) = (*times.iter().min()?, *times.iter().max()?);
         Some(TimeRange::new(first, last.saturating_add(1)))
     });
-    let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let requested: HashSet<&str> = ids.iter().map(String::as_str).collect();
     for range in likely.into_iter().chain([TimeRange::ALL]) {
         let query = ProfilesQuery {
             matchers: Vec::new(),
@@ -129,10 +129,10 @@ async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Res
             ids: ids.to_vec(),
             limit: 0,
         };
-        let found = state.engine.kept_profiles(tenants, query).await?;
-        let known: HashSet<&str> = found.iter().map(|kept| kept.id.as_ref()).collect();
-        if known.len() == wanted.len() {
-            return Ok(found);
+        let profiles = state.engine.kept_profiles(tenants, query).await?;
+        let known: HashSet<&str> = profiles.iter().map(|kept| kept.id.as_ref()).collect();
+        if known.len() == requested.len() {
+            return Ok(profiles);
         }
     }
     Ok(Vec::new())
@@ -144,7 +144,7 @@ async fn merged(
     tenants: &Tenants,
     mut selection: Selection,
     word: &'static TypeWord,
-) -> Result<Option<Merged>, ConnectError> {
+) -> Result<Option<MergedProfile>, ConnectError> {
     check(&selection.types)?;
     selection
         .types
@@ -167,7 +167,7 @@ async fn merged(
     let (time_nanos, duration_nanos) = (selection.time_nanos, selection.duration_nanos);
     let join = move || joined(&parts, time_nanos, duration_nanos, word.shown);
     let pprof = state.workers.run(bytes, join).await?;
-    Ok(Some(Merged { pprof, word }))
+    Ok(Some(MergedProfile { pprof, word }))
 }
 
 /// Fails if the types differ in name or period, because one profile cannot contain them.

@@ -4,9 +4,9 @@
 //! pprof. `wire::profefe` parses the requests and defines the responses. Tenants, slots of running queries and limits
 //! are the same as on all routes.
 
-mod answers;
+mod accept;
 mod merge;
-mod take;
+mod responses;
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -18,8 +18,8 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::server::bodies::sending::{Written, respond};
-use crate::server::routes::profefe::merge::Merged;
+use crate::server::bodies::sending::{EncodedResponse, respond};
+use crate::server::routes::profefe::merge::MergedProfile;
 use crate::server::services::about::{VERSION, revision};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
@@ -38,7 +38,7 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
     // HEAD is refused, because it would be as much work as a GET.
     let only = |methods: MethodRouter<ServerState>| methods.head(wrong_method).fallback(wrong_method);
     let routes = [
-        ("/api/0/profiles", only(get(find).post(take))),
+        ("/api/0/profiles", only(get(find).post(accept))),
         ("/api/0/profiles/merge", only(get(merge_of_range))),
         (PROFILES, only(get(merge_of_ids))),
         ("/api/0/profiles/{*ids}", only(get(merge_of_ids))),
@@ -49,8 +49,8 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
     routes.into_iter().map(|(path, methods)| (path.to_owned(), methods))
 }
 
-async fn take(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    let answer = async { json_of(&state, &HeaderMap::new(), 1, take::take(&state, request).await?).await };
+async fn accept(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    let answer = async { json_of(&state, &HeaderMap::new(), 1, accept::accept(&state, request).await?).await };
     answer.await.unwrap_or_else(refuse)
 }
 
@@ -58,7 +58,7 @@ async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(que
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
         let wanted = Wanted::parse(&query.unwrap_or_default())?;
-        let found = answers::find(&state, &tenants, wanted).await?;
+        let found = responses::find(&state, &tenants, wanted).await?;
         if found.is_empty() {
             return Err(Refusal::nothing());
         }
@@ -97,7 +97,7 @@ fn ids_of(path: &str) -> Result<Vec<String>, Refusal> {
 async fn services(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
-        let found = answers::services(&state, &tenants).await?;
+        let found = responses::services(&state, &tenants).await?;
         if found.is_empty() {
             return Err(Refusal::nothing());
         }
@@ -142,9 +142,9 @@ async fn json_of(
     body: impl Serialize + Send + 'static,
 ) -> Result<Response, Refusal> {
     let pack = if accepts(headers, "gzip") {
-        Written::packed
+        EncodedResponse::packed
     } else {
-        Written::plain
+        EncodedResponse::plain
     };
     let write = move || {
         let json = serde_json::to_vec(&Envelope::new(body));
@@ -158,9 +158,9 @@ async fn json_of(
     Ok(respond(&state.answers, time, "application/json", written)?)
 }
 
-fn pprof_of(state: &ServerState, merged: Merged) -> Result<Response, Refusal> {
+fn pprof_of(state: &ServerState, merged: MergedProfile) -> Result<Response, Refusal> {
     let time = state.engine.limits().timeout;
-    let written = Written::plain(merged.pprof.into());
+    let written = EncodedResponse::plain(merged.pprof.into());
     let mut response = respond(&state.answers, time, "application/octet-stream", written)?;
     let name = format!("attachment; filename=\"{}\"", merged.word.word);
     if let Ok(name) = HeaderValue::from_str(&name) {

@@ -3,10 +3,10 @@
 //!
 //! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array. Errors have the
 //! same form as the errors of calls. Tenants, slots of running queries and limits are the same as in `querier.v1`
-//! ([`answers`]).
+//! ([`responses`]).
 
-mod answers;
 mod parameters;
+mod responses;
 mod timeline;
 
 use axum::extract::{RawQuery, State};
@@ -16,9 +16,9 @@ use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Method};
 use serde::Serialize;
 
-use crate::server::bodies::sending::{Written, respond};
+use crate::server::bodies::sending::{EncodedResponse, respond};
 use crate::server::routes::ingest::now_nanos;
-use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderFormat, RenderQuestion};
+use crate::server::routes::render::parameters::{DiffQuery, LabelQuery, RenderFormat, RenderQuery};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
 use alluvium_base::encoding::accepts;
@@ -40,64 +40,67 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
         ("/pyroscope/label-values", get(label_values)),
     ];
     // HEAD is refused, because it would be as much work as a GET. Pyroscope refuses it too.
-    routes
-        .into_iter()
-        .map(|(path, methods)| (path.to_owned(), methods.head(only_get).fallback(only_get)))
+    routes.into_iter().map(|(path, methods)| {
+        (
+            path.to_owned(),
+            methods.head(method_not_allowed).fallback(method_not_allowed),
+        )
+    })
 }
 
 async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
-    let answer = async {
+    let response = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = RenderQuestion::parse(&query, now_nanos())?;
-        match question.format {
+        let parsed = RenderQuery::parse(&query, now_nanos())?;
+        match parsed.format {
             RenderFormat::Json => {
-                let profile = answers::flame_graph(&state, &tenants, question).await?;
+                let profile = responses::flame_graph(&state, &tenants, parsed).await?;
                 let bytes = profile.bytes();
-                written(&state, &headers, JSON, bytes, move || json(&profile)).await
+                encode_response(&state, &headers, JSON, bytes, move || json(&profile)).await
             }
             RenderFormat::Pprof => {
-                let profile = answers::merged(&state, &tenants, question).await?;
+                let profile = responses::merged(&state, &tenants, parsed).await?;
                 let length = profile.len();
-                let pack = move || Ok(Written::plain(gzip(&profile).into()));
+                let pack = move || Ok(EncodedResponse::plain(gzip(&profile).into()));
                 let written = state.write(length, pack).await?;
                 respond(&state.answers, state.engine.limits().timeout, PPROF, written)
             }
             RenderFormat::Dot => {
-                let calls = answers::call_graph(&state, &tenants, question).await?;
+                let calls = responses::call_graph(&state, &tenants, parsed).await?;
                 let graph = &calls.graph;
                 let names: usize = graph.functions.iter().map(|function| function.name.len()).sum();
                 let bytes = names + (graph.functions.len() + graph.calls.len()) * DRAWN_BYTES;
                 let write = move || Ok(dot(&calls.graph, &calls.title, &calls.unit).into_bytes());
-                written(&state, &headers, TEXT, bytes, write).await
+                encode_response(&state, &headers, TEXT, bytes, write).await
             }
         }
     };
-    answer.await.unwrap_or_else(IntoResponse::into_response)
+    response.await.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
-    let answer = async {
+    let response = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = DiffQuestion::parse(&query, now_nanos())?;
-        let profile = answers::difference(&state, &tenants, question).await?;
+        let parsed = DiffQuery::parse(&query, now_nanos())?;
+        let profile = responses::difference(&state, &tenants, parsed).await?;
         let bytes = profile.bytes();
-        written(&state, &headers, JSON, bytes, move || json(&profile)).await
+        encode_response(&state, &headers, JSON, bytes, move || json(&profile)).await
     };
-    answer.await.unwrap_or_else(IntoResponse::into_response)
+    response.await.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn label_values(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
-    let answer = async {
+    let response = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = LabelQuestion::parse(&query, now_nanos())?;
-        let values = answers::label_values(&state, &tenants, question).await?;
+        let parsed = LabelQuery::parse(&query, now_nanos())?;
+        let values = responses::label_values(&state, &tenants, parsed).await?;
         let bytes = values.iter().map(|value| value.len() + 3).sum();
-        written(&state, &headers, JSON, bytes, move || json(&values)).await
+        encode_response(&state, &headers, JSON, bytes, move || json(&values)).await
     };
-    answer.await.unwrap_or_else(IntoResponse::into_response)
+    response.await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn only_get(method: Method) -> Response {
+async fn method_not_allowed(method: Method) -> Response {
     let message = format!("method {method} is not allowed here, use GET");
     let error = ConnectError::new(Code::Unimplemented, message).with_status(405);
     let mut response = error.into_response();
@@ -105,13 +108,13 @@ async fn only_get(method: Method) -> Response {
     response
 }
 
-fn json(answer: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
-    serde_json::to_vec(answer)
+fn json(response: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
+    serde_json::to_vec(response)
         .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the response as JSON: {error}")))
 }
 
 /// Writes a response of about `bytes` bytes, compressed if the client accepts gzip.
-async fn written(
+async fn encode_response(
     state: &ServerState,
     headers: &HeaderMap,
     content_type: &'static str,
@@ -119,9 +122,9 @@ async fn written(
     write: impl FnOnce() -> Result<Vec<u8>, ConnectError> + Send + 'static,
 ) -> Result<Response, ConnectError> {
     let pack = if accepts(headers, "gzip") {
-        Written::packed
+        EncodedResponse::packed
     } else {
-        Written::plain
+        EncodedResponse::plain
     };
     let written = state.write(bytes, move || Ok(pack(write()?.into()))).await?;
     respond(&state.answers, state.engine.limits().timeout, content_type, written)

@@ -32,7 +32,7 @@ pub(super) enum RenderFormat {
 
 /// A request to `/pyroscope/render`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RenderQuestion {
+pub(super) struct RenderQuery {
     /// Selector and time range of the profiles.
     pub side: Side,
     /// Maximum number of nodes of the response. `None` means the default of its format.
@@ -46,7 +46,7 @@ pub(super) struct RenderQuestion {
 
 /// A request to `/pyroscope/render-diff`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DiffQuestion {
+pub(super) struct DiffQuery {
     pub left: Side,
     pub right: Side,
     /// Maximum number of nodes of the response. `None` means the default.
@@ -55,7 +55,7 @@ pub(super) struct DiffQuestion {
 
 /// A request to `/pyroscope/label-values`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LabelQuestion {
+pub(super) struct LabelQuery {
     /// Name of the label. It is never empty.
     pub label: String,
     /// Start in Unix milliseconds, if given. The end is `until_ms`.
@@ -63,7 +63,7 @@ pub(super) struct LabelQuestion {
     pub until_ms: Option<i64>,
 }
 
-impl RenderQuestion {
+impl RenderQuery {
     /// Parses the query part of a URL. A missing time is the current time.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
@@ -84,7 +84,7 @@ impl RenderQuestion {
     }
 }
 
-impl DiffQuestion {
+impl DiffQuery {
     /// Parses the query part of a URL. A missing time is the current time.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
@@ -96,7 +96,7 @@ impl DiffQuestion {
     }
 }
 
-impl LabelQuestion {
+impl LabelQuery {
     /// Parses the query part of a URL.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
@@ -171,8 +171,8 @@ mod tests {
     const NOW: i64 = 1_700_000_000_000_000_000;
     const NOW_MS: i64 = 1_700_000_000_000;
 
-    fn render(query: &str) -> RenderQuestion {
-        RenderQuestion::parse(query, NOW).unwrap()
+    fn render(query: &str) -> RenderQuery {
+        RenderQuery::parse(query, NOW).unwrap()
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
             text: "cpu{a=\"b\"}".to_owned(),
             range: TimeRange::new(NOW_MS - 3_600_000, NOW_MS),
         };
-        let expected = RenderQuestion {
+        let expected = RenderQuery {
             side,
             max_nodes: None,
             group_by: None,
@@ -233,22 +233,22 @@ mod tests {
             ("query=cpu&from=now-1h&until=0", "missing time range"),
             ("query=cpu&from=0", "missing time range"),
         ] {
-            let error = RenderQuestion::parse(query, NOW).unwrap_err();
+            let error = RenderQuery::parse(query, NOW).unwrap_err();
             assert_eq!(error.status, 400, "{query}");
             assert!(error.message.starts_with(reason), "{query}: {error}");
         }
-        let error = DiffQuestion::parse("leftQuery=cpu&rightQuery=cpu&rightFrom=x", NOW).unwrap_err();
+        let error = DiffQuery::parse("leftQuery=cpu&rightQuery=cpu&rightFrom=x", NOW).unwrap_err();
         assert!(error.message.starts_with("rightFrom: `x`"), "{error}");
-        let error = LabelQuestion::parse("from=now", NOW).unwrap_err();
+        let error = LabelQuery::parse("from=now", NOW).unwrap_err();
         assert!(error.message.starts_with("label: a name"), "{error}");
     }
 
     #[test]
     fn a_difference_has_two_sides_and_labels_need_no_times() {
-        let read = DiffQuestion::parse("leftQuery=a&leftFrom=now-2h&leftUntil=now-1h&rightQuery=b", NOW).unwrap();
+        let read = DiffQuery::parse("leftQuery=a&leftFrom=now-2h&leftUntil=now-1h&rightQuery=b", NOW).unwrap();
         assert_eq!(read.left.range, TimeRange::new(NOW_MS - 7_200_000, NOW_MS - 3_600_000));
         assert_eq!((read.right.text.as_str(), read.right.parameter), ("b", "rightQuery"));
-        let read = LabelQuestion::parse("label=region&until=now-1h", NOW).unwrap();
+        let read = LabelQuery::parse("label=region&until=now-1h", NOW).unwrap();
         assert_eq!((read.from_ms, read.until_ms), (None, Some(NOW_MS - 3_600_000)));
     }
 }

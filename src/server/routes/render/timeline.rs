@@ -13,12 +13,12 @@ use alluvium_wire::flamebearer::Timeline;
 /// Approximate number of steps of a line.
 const POINTS: i64 = 1500;
 /// Minimum step in seconds.
-const SHORTEST: i64 = 15;
+const MIN_STEP_SECONDS: i64 = 15;
 /// Maximum step in seconds: a year.
-const LONGEST: i64 = 31_536_000;
+const MAX_STEP_SECONDS: i64 = 31_536_000;
 /// Upper bounds of the exact step in milliseconds, each with the rounded step in seconds.
-const STEPS: [(i64, i64); 18] = [
-    (17_500, SHORTEST),
+const STEP_BOUNDS: [(i64, i64); 18] = [
+    (17_500, MIN_STEP_SECONDS),
     (25_000, 20),
     (45_000, 30),
     (90_000, 60),
@@ -46,7 +46,10 @@ const MAX_VALUES: usize = 1_000_000;
 pub(super) fn step(range: TimeRange) -> i64 {
     let length = range.end_ms.saturating_sub(range.start_ms);
     let fits = |(limit, _): &&(i64, i64)| length <= limit * POINTS;
-    STEPS.iter().find(fits).map_or(LONGEST, |(_, step)| *step)
+    STEP_BOUNDS
+        .iter()
+        .find(fits)
+        .map_or(MAX_STEP_SECONDS, |(_, step)| *step)
 }
 
 /// Returns the line of a series, with 0 for steps without a point.

@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::Place;
+use crate::store::common::fault::FaultPoint;
 use crate::store::common::schema::Table;
 use crate::store::flush::flushes::Flushes;
 use crate::store::maintenance::deletion::request;
 use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::exchange::Exchange;
-use crate::store::maintenance::jobs::{Held, HeldFiles, UNREADABLE_WAIT};
+use crate::store::maintenance::jobs::{FileHold, HeldFiles, UNREADABLE_RETRY_DELAY};
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::worker::{Worker, worse};
+use crate::store::maintenance::worker::{Worker, worse_result};
 use crate::store::tables::snapshot::FileEntry;
 use alluvium_base::file::sync_parent;
 
@@ -38,34 +38,34 @@ impl Deletions {
     pub(in crate::store::maintenance) fn take(
         worker: &mut Worker,
         flushes: &Flushes,
-        asked: &Deletion,
+        requested: &Deletion,
     ) -> Result<Report, StoreError> {
-        asked.check().map_err(StoreError::Request)?;
+        requested.check()?;
         // The flush publishes every profile that was acknowledged before it, and the flushes of other servers.
         flush(worker, flushes)?;
         let mut report = Report::default();
         let mut request: Option<PathBuf> = None;
-        worker.again(|worker| {
+        worker.retry(|worker| {
             // If the outcome of an earlier commit is unknown, the list of files is read first.
-            worker.tables.settle()?;
+            worker.tables.resolve_uncertain()?;
             // If another server has replaced listed files meanwhile, the list is made again while the caller waits.
-            let taken = asked
+            let stored_request = requested
                 .clone()
-                .taken(worker.tables.committed()?, &worker.published.files())?;
+                .limit_to_live(worker.tables.committed()?, &worker.published.files())?;
             let path = match &request {
                 Some(path) => {
-                    taken.replace(path, &worker.config.faults)?;
+                    stored_request.replace(path, &worker.config.faults)?;
                     path.clone()
                 }
                 None => request
-                    .insert(taken.write(&worker.config.dir, &worker.config.faults)?)
+                    .insert(stored_request.write(&worker.config.dir, &worker.config.faults)?)
                     .clone(),
             };
-            delete(worker, &taken, &path, &mut report)
+            delete(worker, &stored_request, &path, &mut report)
         })?;
         // This deletion has also carried out earlier requests for the same profiles.
         for path in request::pending(&worker.config.dir)? {
-            if Deletion::read(&path).is_ok_and(|earlier| asked.repeats(&earlier)) {
+            if Deletion::read(&path).is_ok_and(|earlier| requested.repeats(&earlier)) {
                 remove(worker, &path)?;
             }
         }
@@ -73,22 +73,22 @@ impl Deletions {
     }
 
     /// Carries out the requests that an earlier attempt has left. Returns the files that the remaining requests need
-    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `asked` is
+    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `requested` is
     /// true.
     pub(in crate::store::maintenance) fn finish(
         &mut self,
         worker: &mut Worker,
-        asked: bool,
+        requested: bool,
         report: &mut Report,
-    ) -> (Held, Result<(), StoreError>) {
+    ) -> (FileHold, Result<(), StoreError>) {
         let requests = match request::pending(&worker.config.dir) {
             Ok(requests) => requests,
-            Err(error) => return (Held::All, Err(error)),
+            Err(error) => return (FileHold::All, Err(error)),
         };
         self.later.retain(|request, _| requests.contains(request));
         let mut result = Ok(());
         for request in &requests {
-            if !asked && self.later.get(request).is_some_and(|time| Instant::now() < *time) {
+            if !requested && self.later.get(request).is_some_and(|time| Instant::now() < *time) {
                 continue;
             }
             match Deletion::read(request) {
@@ -96,27 +96,29 @@ impl Deletions {
                     tracing::info!(request = %request.display(), "finishing a deletion");
                     let done = delete(worker, &deletion, request, report);
                     if let Err(StoreError::Damaged { .. } | StoreError::Unfinished { .. }) = &done {
-                        self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
+                        self.later
+                            .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     }
-                    result = worse(result, done);
+                    result = worse_result(result, done);
                 }
                 // `alluvium store check` also reports a damaged request.
                 Err(error @ StoreError::Damaged { .. }) => {
-                    self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
+                    self.later
+                        .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     tracing::error!(%error, "ignoring a damaged request for a deletion");
                 }
-                Err(error) => result = worse(result, Err(error)),
+                Err(error) => result = worse_result(result, Err(error)),
             }
         }
         match held(worker) {
             Ok(held) => (held, result),
-            Err(error) => (Held::All, worse(result, Err(error))),
+            Err(error) => (FileHold::All, worse_result(result, Err(error))),
         }
     }
 }
 
 /// Returns the files that waiting requests need unchanged.
-fn held(worker: &Worker) -> Result<Held, StoreError> {
+fn held(worker: &Worker) -> Result<FileHold, StoreError> {
     let files = worker.published.files();
     let mut held = HeldFiles {
         writer: worker.published.writer.clone(),
@@ -136,7 +138,7 @@ fn held(worker: &Worker) -> Result<Held, StoreError> {
         held.covered.extend(covered.map(|file| file.path.clone()));
         held.folders.extend(deletion.folders().map(str::to_owned));
     }
-    Ok(Held::Only(held))
+    Ok(FileHold::Only(held))
 }
 
 /// Removes a request that is carried out. If the sync fails, the request may reappear after a power cut, but then it
@@ -148,9 +150,9 @@ fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
         _ => Err(error),
     };
     faults
-        .run(Place::RequestRemove, || fs::remove_file(request).or_else(gone))
+        .run(FaultPoint::RequestRemove, || fs::remove_file(request).or_else(gone))
         .map_err(StoreError::io("remove", request))?;
-    if let Err(error) = faults.run(Place::RequestRemoveSync, || sync_parent(request)) {
+    if let Err(error) = faults.run(FaultPoint::RequestRemoveSync, || sync_parent(request)) {
         tracing::warn!(%error, request = %request.display(), "cannot sync the removal of a finished request");
     }
     Ok(())
@@ -158,9 +160,9 @@ fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
 
 /// Flushes the head, reads the commits of other servers, and waits for the result.
 fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
-    let mut answer = flushes.ask_with_sync();
+    let mut receiver = flushes.request_with_sync();
     loop {
-        match answer.try_recv() {
+        match receiver.try_recv() {
             Ok(result) => return result,
             Err(TryRecvError::Closed) => return Err(StoreError::Closed),
             // A stopped flush thread sends no result.
@@ -174,26 +176,26 @@ fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
 /// files in all tables in one step for readers.
 fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
     let start = Instant::now();
-    worker.tables.settle()?;
+    worker.tables.resolve_uncertain()?;
     worker.begin("delete")?;
     let published = worker.published.clone();
     let root = &published.root;
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut replaced: Vec<(FileEntry, Vec<String>)> = Vec::new();
     let files = published.files();
-    let covered = deletion.covered(&files, &published.writer);
-    let covered = covered.map_err(|reason| StoreError::Unfinished {
+    let covered = deletion.covered_files(&files, &published.writer);
+    let covered = covered.map_err(|error| StoreError::Unfinished {
         request: request.to_owned(),
-        reason,
+        reason: error.to_string(),
     });
     let jobs = covered.and_then(|covered| deletion.jobs(root, &files, &covered));
     let jobs = jobs.map_err(|error| worker.tables.explained(Table::Series, error));
-    let jobs = jobs.inspect_err(|error| worker.note(error));
-    for job in worker.counted("delete", jobs)? {
+    let jobs = jobs.inspect_err(|error| worker.report_damage(error));
+    for job in worker.count_failure("delete", jobs)? {
         let result = worker.rewrite(&job, 1.0);
         let result = result.map_err(|error| worker.tables.explained(job.table, error));
-        let result = result.inspect_err(|error| worker.note(error));
-        let added = match worker.counted("delete", result) {
+        let result = result.inspect_err(|error| worker.report_damage(error));
+        let added = match worker.count_failure("delete", result) {
             Ok(added) => added,
             Err(error) => {
                 exchanges.iter().for_each(|exchange| exchange.discard(root));
@@ -217,12 +219,12 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
         }
     }
     if !exchanges.is_empty() {
-        if let Err(error) = pass_on(worker, request, &replaced) {
+        if let Err(error) = transfer(worker, request, &replaced) {
             exchanges.iter().for_each(|exchange| exchange.discard(root));
-            return worker.counted("delete", Err(error));
+            return worker.count_failure("delete", Err(error));
         }
         let result = worker.tables.exchange(&exchanges);
-        worker.counted("delete", result)?;
+        worker.count_failure("delete", result)?;
         for exchange in &exchanges {
             worker.count(exchange, "delete", start, report);
         }
@@ -230,12 +232,12 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
     // These steps also run if no file had to be replaced, because an attempt that failed may have been committed.
     worker.repeats.forget(&deletion.tenant);
     let durable = worker.tables.make_durable(&[Table::Samples, Table::Profiles]);
-    worker.counted("delete", durable)?;
+    worker.count_failure("delete", durable)?;
     remove(worker, request)
 }
 
 /// Updates the other requests: a request that covers a replaced file then also covers the new files.
-fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
+fn transfer(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
     let live = worker.published.files();
     for path in request::pending(&worker.config.dir)? {
         if path == request {
@@ -248,7 +250,7 @@ fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)
         };
         let mut is_changed = false;
         for (removed, added) in replaced {
-            is_changed |= other.pass_on(removed, added, &live, &worker.published.writer);
+            is_changed |= other.transfer(removed, added, &live, &worker.published.writer);
         }
         if is_changed {
             other.replace(&path, &worker.config.faults)?;

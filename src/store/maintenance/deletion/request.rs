@@ -18,9 +18,10 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::flush::files::FileName;
+use crate::store::maintenance::deletion::deletion_error::DeletionError;
 use crate::store::maintenance::merge::input::Input;
 use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName, Selection};
 use crate::store::maintenance::merge::series::each_series;
@@ -96,8 +97,8 @@ impl Deletion {
 
     /// Limits the request to the live files that may hold selected profiles. The tables contain the log up to
     /// `segment`. Fails if samples at an edge of the range are summed over an interval that the edge would split.
-    pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
-        let selection = self.selection().map_err(StoreError::Request)?;
+    pub(crate) fn limit_to_live(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
+        let selection = self.selection()?;
         self.check_edges(&selection, live)?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
         let files = touched.map(|file| file.path.clone()).collect();
@@ -137,7 +138,7 @@ impl Deletion {
     /// If the request covers the file `removed`, makes the request cover the files in `added`, which replace that file.
     /// If `removed` may hold covered and later rows, records the file in `mixed` instead. Returns true if the request
     /// has changed.
-    pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
+    pub(crate) fn transfer(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
         let is_touched = self
             .selection()
             .is_ok_and(|selection| self.may_touch(&selection, removed));
@@ -156,7 +157,7 @@ impl Deletion {
 
     /// Returns the live files that the request covers. If covered and later rows cannot be distinguished, returns the
     /// reason as an error, and the caller must delete nothing.
-    pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
+    pub(crate) fn covered_files(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, DeletionError> {
         let selection = self.selection()?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
         let touched: Vec<&FileEntry> = touched.collect();
@@ -165,10 +166,7 @@ impl Deletion {
             if self.segment.is_some()
                 && let Some(merged) = touched.iter().find(is_merged)
             {
-                return Err(format!(
-                    "an earlier version accepted it, and the merged file {} may hold profiles that arrived later",
-                    merged.path
-                ));
+                return Err(DeletionError::Merged(merged.path.clone()));
             }
             let covered = touched.iter().filter(|file| self.holds(file, writer));
             return Ok(covered.map(|file| (*file).clone()).collect());
@@ -177,10 +175,7 @@ impl Deletion {
         let mut touched_paths = touched.iter().map(|file| &file.path);
         let mixed = touched_paths.find(|path| self.may_be_mixed(path, &paths, writer));
         if let Some(mixed) = self.mixed.as_ref().or(mixed) {
-            return Err(format!(
-                "another server has rewritten files that it covers, and the file {mixed} may hold profiles that \
-                    arrived later"
-            ));
+            return Err(DeletionError::Mixed(mixed.clone()));
         }
         let covered = touched.iter().filter(|file| files.contains(&file.path));
         Ok(covered.map(|file| (*file).clone()).collect())
@@ -232,7 +227,7 @@ impl Deletion {
     }
 
     /// Returns the selection by type and time, of all series.
-    fn selection(&self) -> Result<Selection, String> {
+    fn selection(&self) -> Result<Selection, DeletionError> {
         Ok(Selection {
             series: None,
             profile_type: self.parse()?.profile_type,
@@ -240,12 +235,12 @@ impl Deletion {
         })
     }
 
-    /// Checks the selector. If the selector is invalid, the error is the reason.
-    pub fn check(&self) -> Result<(), String> {
+    /// Checks the selector of the request.
+    pub fn check(&self) -> Result<(), DeletionError> {
         self.parse().map(|_| ())
     }
 
-    fn parse(&self) -> Result<Parsed, String> {
+    fn parse(&self) -> Result<Parsed, DeletionError> {
         let text = self.selector.trim();
         let parsed = if text.starts_with('{') {
             selector::parse(text).map(|matchers| Parsed {
@@ -258,12 +253,12 @@ impl Deletion {
                 matchers,
             })
         };
-        let parsed = parsed.map_err(|error| format!("cannot parse the selector `{text}`: {error}"))?;
+        let parsed = parsed.map_err(|source| DeletionError::Selector {
+            selector: text.to_owned(),
+            source,
+        })?;
         match parsed.matchers.iter().find(|matcher| matcher.name().starts_with("__")) {
-            Some(matcher) => Err(format!(
-                "the label `{}` is not stored; to choose a profile type, write its id before the brace",
-                matcher.name()
-            )),
+            Some(matcher) => Err(DeletionError::Label(matcher.name().to_owned())),
             None => Ok(parsed),
         }
     }
@@ -271,21 +266,21 @@ impl Deletion {
     /// Returns the jobs that remove the profiles from the files in `covered`. Finds the selected series in the series
     /// files among `live`.
     pub(crate) fn jobs(&self, root: &Root, live: &[FileEntry], covered: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
-        let parsed = self.parse().map_err(StoreError::Request)?;
-        let mut selection = self.selection().map_err(StoreError::Request)?;
+        let parsed = self.parse()?;
+        let mut selection = self.selection()?;
         let days: HashSet<i32> = covered.iter().map(|file| file.day).collect();
         let names =
             |file: &&FileEntry| file.table == Table::Series && file.tenant == self.tenant && days.contains(&file.day);
         if !parsed.matchers.is_empty() {
-            let mut chosen = HashSet::new();
+            let mut series_ids = HashSet::new();
             for file in live.iter().filter(names) {
                 each_series(&mut Input::open(root, file)?, |id, labels| {
                     if parsed.matchers.iter().all(|matcher| matcher.matches(&labels)) {
-                        chosen.insert(id);
+                        series_ids.insert(id);
                     }
                 })?;
             }
-            selection.series = Some(Arc::new(chosen));
+            selection.series = Some(Arc::new(series_ids));
         }
         let jobs = covered
             .iter()
@@ -315,7 +310,7 @@ impl Deletion {
     pub fn write(&self, dir: &Path, faults: &Faults) -> Result<PathBuf, StoreError> {
         let folder = requests_of(dir);
         let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
-        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(FaultPoint::RequestWrite, operation);
         step(&mut || fs::create_dir_all(&folder)).map_err(StoreError::io("write", &path))?;
         self.replace(&path, faults)?;
         step(&mut || sync_parent(&folder)).map_err(StoreError::io("write", &path))?;
@@ -337,7 +332,7 @@ impl Deletion {
             request[MIXED] = mixed.as_str().into();
         }
         request[CHECKSUM] = checksum_of(&request).into();
-        let mut run = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        let mut run = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(FaultPoint::RequestWrite, operation);
         replace_by(path, request.to_string().as_bytes(), &mut run).map_err(StoreError::io("write", path))
     }
 
@@ -412,15 +407,15 @@ pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(StoreError::io("list", &folder)(error)),
     };
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(StoreError::io("list", &folder))?.path();
         if path.extension().is_some_and(|end| end == "json") {
-            found.push(path);
+            paths.push(path);
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
 fn requests_of(dir: &Path) -> PathBuf {
@@ -472,42 +467,51 @@ mod tests {
         ];
         let later = [file(&format!("000000000004-1-{OWN}")), file(&format!("c1-0-cc-{OWN}"))];
         let path = asked()
-            .taken(4, &before)
+            .limit_to_live(4, &before)
             .unwrap()
             .write(dir.path(), &Faults::default())
             .unwrap();
         let mut read = Deletion::read(&path).unwrap();
         let live: Vec<FileEntry> = before.iter().chain(&later).cloned().collect();
-        assert_eq!(names(&read.covered(&live, OWN).unwrap()), names(&before));
+        assert_eq!(names(&read.covered_files(&live, OWN).unwrap()), names(&before));
         // Files that retention has removed do not matter.
-        assert_eq!(names(&read.covered(&live[1..], OWN).unwrap()), names(&before[1..]));
-        assert!(read.covered(&later, OWN).unwrap().is_empty());
-        assert!(read.pass_on(&before[1], &[later[1].path.clone()], &live, OWN));
-        assert!(!read.pass_on(&file("another"), &[later[0].path.clone()], &live, OWN));
+        assert_eq!(
+            names(&read.covered_files(&live[1..], OWN).unwrap()),
+            names(&before[1..])
+        );
+        assert!(read.covered_files(&later, OWN).unwrap().is_empty());
+        assert!(read.transfer(&before[1], &[later[1].path.clone()], &live, OWN));
+        assert!(!read.transfer(&file("another"), &[later[0].path.clone()], &live, OWN));
         read.replace(&path, &Faults::default()).unwrap();
         let read = Deletion::read(&path).unwrap();
-        assert_eq!(names(&read.covered(&later, OWN).unwrap()), names(&later[1..]));
+        assert_eq!(names(&read.covered_files(&later, OWN).unwrap()), names(&later[1..]));
         assert_eq!(pending(dir.path()).unwrap(), [path]);
     }
 
     #[test]
     fn what_another_server_has_merged_is_not_told_from_what_came_later() {
-        let taken = asked().taken(4, &[file(&format!("000000000004-0-{OWN}"))]).unwrap();
+        let taken = asked()
+            .limit_to_live(4, &[file(&format!("000000000004-0-{OWN}"))])
+            .unwrap();
         let merged = [file(&format!("c1-0-aa-{OTHER}"))];
-        let error = taken.covered(&merged, OWN).unwrap_err();
+        let error = taken.covered_files(&merged, OWN).unwrap_err().to_string();
         assert!(error.contains(&merged[0].path), "{error}");
         // A file of another day has no rows of the covered file.
         let mut elsewhere = merged.clone();
         elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
-        assert!(taken.covered(&elsewhere, OWN).unwrap().is_empty());
+        assert!(taken.covered_files(&elsewhere, OWN).unwrap().is_empty());
         // If another request has rewritten the merged file, the request records the file, also after a restart.
         let dir = tempfile::tempdir().unwrap();
         let mut other = taken.clone();
         let rewritten = [file(&format!("c1-0-bb-{OWN}"))];
-        assert!(!other.pass_on(&elsewhere[0], &[rewritten[0].path.clone()], &elsewhere, OWN));
-        assert!(other.pass_on(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
+        assert!(!other.transfer(&elsewhere[0], &[rewritten[0].path.clone()], &elsewhere, OWN));
+        assert!(other.transfer(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
         let path = other.write(dir.path(), &Faults::default()).unwrap();
-        let error = Deletion::read(&path).unwrap().covered(&rewritten, OWN).unwrap_err();
+        let error = Deletion::read(&path)
+            .unwrap()
+            .covered_files(&rewritten, OWN)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(&merged[0].path), "{error}");
     }
 
@@ -531,17 +535,22 @@ mod tests {
             assert_eq!(read.holds(&file(&name), OWN), covered, "{name}");
             live.push(file(&name));
         }
-        assert_eq!(read.covered(&live, OWN).unwrap().len(), 2);
+        assert_eq!(read.covered_files(&live, OWN).unwrap().len(), 2);
         live.push(file(&format!("c1-0-ab-{OWN}")));
-        assert!(read.covered(&live, OWN).unwrap_err().contains("c1-0-ab"));
+        assert!(
+            read.covered_files(&live, OWN)
+                .unwrap_err()
+                .to_string()
+                .contains("c1-0-ab")
+        );
     }
 
     #[test]
     fn no_flipped_bit_of_a_request_makes_another_request() {
         let dir = tempfile::tempdir().unwrap();
         let selector = r#"cpu:a:b:c:d{service_name="cart"}"#;
-        let asked = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
-        let taken = asked.taken(4, &[file("a"), file("b")]).unwrap();
+        let requested = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
+        let taken = requested.limit_to_live(4, &[file("a"), file("b")]).unwrap();
         let path = taken.write(dir.path(), &Faults::default()).unwrap();
         let bytes = fs::read(&path).unwrap();
         for bit in 0..bytes.len() * 8 {

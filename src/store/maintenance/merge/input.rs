@@ -2,12 +2,13 @@
 //! necessary.
 //!
 //! A rewrite computes new checksums for its output, so it must not read bytes that differ from the written bytes.
-//! [`Verified`] compares the bytes that are read with the checksums in the table's log.
+//! [`VerifiedFile`] compares the bytes that are read with the checksums in the table's log.
 //!
 //! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). If only the stacks
 //! of samples are in another order, the samples are sorted one series at a time. A file of unknown order, for example
 //! of another program, is read as a whole and sorted in memory.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::store::common::error::StoreError;
 use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, START_LINES};
-use crate::store::tables::checksums::Verified;
+use crate::store::tables::checksums::VerifiedFile;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 use alluvium_profile::SeriesId;
@@ -47,12 +48,12 @@ pub(crate) struct Input {
 
 enum Batches {
     Streamed(ParquetRecordBatchReader),
-    BySeries(Stretches),
+    BySeries(SeriesBatches),
     Sorted(Option<RecordBatch>),
 }
 
 /// Reads batches that are sorted by type and series. Returns one completely sorted batch for each type and series.
-struct Stretches {
+struct SeriesBatches {
     table: Table,
     reader: ParquetRecordBatchReader,
     /// Rows of the last batch that belong to the next series.
@@ -77,15 +78,15 @@ impl Input {
     pub(crate) fn open(root: &Root, entry: &FileEntry) -> Result<Self, StoreError> {
         let table = entry.table;
         let path = root.name(&entry.path);
-        let failed = |reason: String| StoreError::Damaged {
+        let failed = |error: &dyn Display| StoreError::Damaged {
             path: path.clone(),
-            reason,
+            reason: error.to_string(),
         };
         let file = root
             .open_file(&entry.path, entry.size)
             .map_err(StoreError::io("open", &path))?;
-        let (file, metadata) = Verified::open(file, entry).map_err(failed)?;
-        let metadata = to_read(metadata, table).map_err(|error| failed(error.to_string()))?;
+        let (file, metadata) = VerifiedFile::open(file, entry).map_err(|error| failed(&error))?;
+        let metadata = to_read(metadata, table).map_err(|error| failed(&error))?;
         // Stacks are merged in memory, whatever their order.
         let claimed = order_of(metadata.metadata());
         let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
@@ -97,18 +98,18 @@ impl Input {
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
             .with_batch_size(rows)
             .build()
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(&error))?;
         let batches = match claimed.as_deref() {
             _ if sorted => Batches::Streamed(reader),
-            Some(BY_SERIES) if table == Table::Samples => Batches::BySeries(Stretches {
+            Some(BY_SERIES) if table == Table::Samples => Batches::BySeries(SeriesBatches {
                 table,
                 reader,
                 rest: None,
             }),
             _ => {
                 let batches: Result<Vec<RecordBatch>, _> = reader.collect();
-                let batches = batches.map_err(|error| failed(error.to_string()))?;
-                Batches::Sorted(Some(sort(&batches, table).map_err(failed)?))
+                let batches = batches.map_err(|error| failed(&error))?;
+                Batches::Sorted(Some(sort(&batches, table).map_err(|error| failed(&error))?))
             }
         };
         Ok(Self { path, batches })
@@ -116,23 +117,18 @@ impl Input {
 
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         let batch = match &mut self.batches {
-            Batches::Streamed(reader) => reader.next().transpose().map_err(|error| error.to_string()),
+            Batches::Streamed(reader) => reader.next().transpose(),
             Batches::BySeries(stretches) => stretches.next(),
             Batches::Sorted(batch) => Ok(batch.take()),
         };
-        batch.map_err(|reason| self.failed(reason))
+        batch.map_err(|error| self.failed(&error))
     }
 
-    /// Returns the error for a batch that lacks the columns of the layout.
-    pub(crate) fn damaged(&self, error: &ArrowError) -> StoreError {
-        self.failed(error.to_string())
-    }
-
-    /// Returns the error for a file with wrong content.
-    pub(crate) fn failed(&self, reason: String) -> StoreError {
+    /// Returns the error for a file with wrong content, or without the columns of the layout.
+    pub(crate) fn failed(&self, error: &dyn Display) -> StoreError {
         StoreError::Damaged {
             path: self.path.clone(),
-            reason,
+            reason: error.to_string(),
         }
     }
 }
@@ -144,30 +140,29 @@ pub(crate) fn types(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, 
     types.ok_or_else(|| ArrowError::SchemaError("the profile types are not a dictionary".to_owned()))
 }
 
-impl Stretches {
-    fn next(&mut self) -> Result<Option<RecordBatch>, String> {
+impl SeriesBatches {
+    fn next(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let mut parts: Vec<RecordBatch> = Vec::new();
         loop {
             let batch = match self.rest.take() {
                 Some(batch) => batch,
                 None => match self.reader.next() {
-                    Some(batch) => batch.map_err(|error| error.to_string())?,
+                    Some(batch) => batch?,
                     None => break,
                 },
             };
             if batch.num_rows() == 0 {
                 continue;
             }
-            let text = |error: ArrowError| error.to_string();
-            let keys = Keys::of(&batch).map_err(text)?;
-            let wanted = keys.at(0);
+            let keys = Keys::of(&batch)?;
+            let first_key = keys.at(0);
             if let Some(first) = parts.first()
-                && Keys::of(first).map_err(text)?.at(0) != wanted
+                && Keys::of(first)?.at(0) != first_key
             {
                 self.rest = Some(batch);
                 break;
             }
-            let end = (1..batch.num_rows()).find(|row| keys.at(*row) != wanted);
+            let end = (1..batch.num_rows()).find(|row| keys.at(*row) != first_key);
             let Some(end) = end else {
                 parts.push(batch);
                 continue;
@@ -257,8 +252,8 @@ fn read_schema(table: Table) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, String> {
-    let all = concat_batches(&read_schema(table), batches).map_err(|error| error.to_string())?;
+fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, ArrowError> {
+    let all = concat_batches(&read_schema(table), batches)?;
     let columns: Vec<SortColumn> = order(table)
         .split(',')
         .filter_map(|name| all.column_by_name(name))
@@ -267,8 +262,8 @@ fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, String> {
             options: None,
         })
         .collect();
-    let indices = lexsort_to_indices(&columns, None).map_err(|error| error.to_string())?;
-    take_record_batch(&all, &indices).map_err(|error| error.to_string())
+    let indices = lexsort_to_indices(&columns, None)?;
+    take_record_batch(&all, &indices)
 }
 
 #[cfg(test)]
@@ -310,7 +305,7 @@ mod tests {
             writer.write(&batch(&rows)).unwrap();
             writer.close().unwrap();
             let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
-            let mut stretches = Stretches {
+            let mut stretches = SeriesBatches {
                 table: Table::Samples,
                 reader: reader.with_batch_size(size).build().unwrap(),
                 rest: None,

@@ -6,6 +6,7 @@
 
 use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
+use arrow::error::ArrowError;
 use hashbrown::HashMap;
 
 use crate::store::common::error::StoreError;
@@ -24,7 +25,7 @@ use alluvium_profile::StackId;
 /// Number of frames in an output batch.
 const BATCH_FRAMES: usize = 32 << 10;
 /// Maximum number of times that a piece is halved.
-const MOST_HALVINGS: u32 = 10;
+const MAX_HALVINGS: u32 = 10;
 
 /// The stacks whose ids begin with the same bits. Ids are hashes, so two pieces with the same number of bits contain
 /// about the same number of stacks.
@@ -43,7 +44,7 @@ impl Piece {
 
     /// Returns the first half of the piece; `None` if the piece is too small to halve.
     pub(crate) fn half(self) -> Option<Self> {
-        (self.bits < MOST_HALVINGS).then_some(Self {
+        (self.bits < MAX_HALVINGS).then_some(Self {
             bits: self.bits + 1,
             value: self.value * 2,
         })
@@ -58,6 +59,18 @@ impl Piece {
     fn has(self, id: StackId) -> bool {
         self.bits == 0 || (id.0 as u64) >> (u64::BITS - self.bits) == self.value
     }
+}
+
+/// The reason why the stacks of a batch cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum StacksError {
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    #[error("the frames are not a struct")]
+    NotAStruct,
+    /// A column is missing or has another type.
+    #[error("the frames have no column `{0}` of the layout's type")]
+    Column(&'static str),
 }
 
 pub(crate) struct StackSet {
@@ -92,7 +105,7 @@ impl StackSet {
         go_on: &mut dyn FnMut(usize) -> Result<bool, StoreError>,
     ) -> Result<bool, StoreError> {
         while let Some(batch) = input.next()? {
-            self.insert(&batch).map_err(|reason| input.failed(reason))?;
+            self.insert(&batch).map_err(|error| input.failed(&error))?;
             if !go_on(self.bytes())? {
                 return Ok(false);
             }
@@ -110,30 +123,29 @@ impl StackSet {
             + self.paths.capacity() * 4
     }
 
-    fn insert(&mut self, batch: &RecordBatch) -> Result<(), String> {
-        let lacks = |name: &str| format!("the frames have no column `{name}` of the layout's type");
-        let ids = schema::integers(batch, STACK).map_err(|error| error.to_string())?;
-        let lists = schema::lists(batch, FRAMES).map_err(|error| error.to_string())?;
-        let start_lines = StartLines::of(batch).map_err(|error| error.to_string())?;
-        let frames = lists.values().as_struct_opt().ok_or("the frames are not a struct")?;
-        let text = |name: &'static str| -> Result<&StringArray, String> {
+    fn insert(&mut self, batch: &RecordBatch) -> Result<(), StacksError> {
+        let ids = schema::integers(batch, STACK)?;
+        let lists = schema::lists(batch, FRAMES)?;
+        let start_lines = StartLines::of(batch)?;
+        let frames = lists.values().as_struct_opt().ok_or(StacksError::NotAStruct)?;
+        let text = |name: &'static str| -> Result<&StringArray, StacksError> {
             let column = frames
                 .column_by_name(name)
                 .and_then(|column| column.as_string_opt::<i32>());
-            column.ok_or_else(|| lacks(name))
+            column.ok_or(StacksError::Column(name))
         };
-        let number = |name: &'static str| -> Result<&Int64Array, String> {
+        let number = |name: &'static str| -> Result<&Int64Array, StacksError> {
             let column = frames
                 .column_by_name(name)
                 .and_then(|column| column.as_primitive_opt::<Int64Type>());
-            column.ok_or_else(|| lacks(name))
+            column.ok_or(StacksError::Column(name))
         };
         let texts = [text("function")?, text("file")?, text("mapping")?, text("build_id")?];
         let (line, address) = (number("line")?, number("address")?);
         let inlined: &BooleanArray = frames
             .column_by_name("inlined")
             .and_then(|column| column.as_boolean_opt())
-            .ok_or_else(|| lacks("inlined"))?;
+            .ok_or(StacksError::Column("inlined"))?;
         let offsets = lists.value_offsets();
         let ids = ids.iter().map(|id| StackId(*id)).enumerate();
         for (row, id) in ids.filter(|(_, id)| self.piece.has(*id)) {
@@ -158,14 +170,14 @@ impl StackSet {
                 }));
             }
             let stack = (id, start, self.paths.len() as u32);
-            let place = if let Some((place, _)) = known {
-                self.stacks[place as usize] = stack;
-                place
+            let index = if let Some((index, _)) = known {
+                self.stacks[index as usize] = stack;
+                index
             } else {
                 self.stacks.push(stack);
                 self.stacks.len() as u32 - 1
             };
-            self.known.insert(id, (place, has_start_lines));
+            self.known.insert(id, (index, has_start_lines));
         }
         Ok(())
     }
@@ -203,7 +215,7 @@ impl StackSet {
             ..FileStats::default()
         };
         let mut rows = StackRows::default();
-        let failed = |path: &std::path::Path, error: arrow::error::ArrowError| StoreError::Parquet {
+        let failed = |path: &std::path::Path, error: ArrowError| StoreError::Parquet {
             path: path.to_owned(),
             reason: error.to_string(),
         };

@@ -24,7 +24,7 @@ use alluvium_profile::{ProfileTypeId, SeriesId, StackId};
 const BATCH_ROWS: usize = 16 << 10;
 /// Number of gathered rows of one series and type at which the rows are reordered, even if the series continues. This
 /// many rows take about 30 MB.
-const STRETCH_ROWS: usize = 1 << 20;
+const REORDER_ROWS: usize = 1 << 20;
 
 pub(crate) struct Parts {
     split: Split,
@@ -119,7 +119,7 @@ impl Parts {
         let part = &mut self.open[self.last];
         if self.split.stacks_by_rows {
             let rows = &mut part.rows;
-            if !rows.continues(profile_type, row) || rows.value.len() - rows.stretch >= STRETCH_ROWS {
+            if !rows.continues(profile_type, row) || rows.value.len() - rows.stretch >= REORDER_ROWS {
                 rows.end_stretch();
                 if rows.value.len() >= BATCH_ROWS {
                     part.write(&self.schema)?;
@@ -177,8 +177,8 @@ impl Columns {
         self.series.last() == Some(&row.series) && last_type == Some(profile_type)
     }
 
-    /// Reorders the stacks of the series that ends here. If any gathered row has a span or trace id, the order stays:
-    /// such rows are few, and their ids are not in a dictionary.
+    /// Ends the current series and type, and puts its stacks with the most rows first. If any gathered row has a span
+    /// or trace id, the order stays: such rows are few, and their ids are not in a dictionary.
     fn end_stretch(&mut self) {
         let start = std::mem::replace(&mut self.stretch, self.value.len());
         if self.links.is_some() {
@@ -234,7 +234,7 @@ impl Columns {
             // Types come in ascending order.
             match &mut stats.profile_type {
                 None => stats.profile_type = Some(Bounds::new(profile_type.clone(), profile_type.clone())),
-                Some(bounds) => bounds.most = profile_type.clone(),
+                Some(bounds) => bounds.max = profile_type.clone(),
             }
         }
     }

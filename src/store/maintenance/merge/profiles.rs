@@ -135,7 +135,7 @@ impl Cursor {
                 }
                 Some(batch) if batch.num_rows() == 0 => {}
                 Some(batch) => {
-                    let rows = Rows::new(batch).map_err(|error| self.input.damaged(&error))?;
+                    let rows = Rows::new(batch).map_err(|error| self.input.failed(&error))?;
                     self.slot = batches.len();
                     self.row = 0;
                     batches.push(rows.batch.clone());

@@ -75,7 +75,7 @@ impl Selection {
 
     /// Returns true if a file may hold selected rows.
     pub(crate) fn touches(&self, file: &FileEntry) -> bool {
-        let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.least, time.most));
+        let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.min, time.max));
         self.time.is_none_or(touches)
             && self.series.as_ref().is_none_or(|set| {
                 file.series
@@ -169,7 +169,7 @@ pub(crate) struct Environment<'a> {
 
 /// Writes the files of a job. After a failure, removes the files that were written.
 pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<NewFile>, StoreError> {
-    let mut written = Written::default();
+    let mut written = RewrittenFiles::default();
     let result = match job.table {
         Table::Samples => write_samples(job, environment, &mut written),
         Table::Profiles => write_profiles(job, environment, &mut written),
@@ -189,7 +189,7 @@ pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<Ne
 }
 
 #[derive(Default)]
-struct Written {
+struct RewrittenFiles {
     files: Vec<NewFile>,
     /// Paths of the new files, relative to the root.
     paths: Vec<String>,
@@ -221,7 +221,7 @@ impl Job {
 }
 
 /// Writes one file, or several if the stacks do not fit into memory together.
-fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut RewrittenFiles) -> Result<(), StoreError> {
     let mut piece = Piece::default();
     loop {
         let half = piece.half();
@@ -270,7 +270,7 @@ fn read_stacks(
     Ok(Some(set))
 }
 
-fn write_series(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+fn write_series(job: &Job, environment: &mut Environment<'_>, written: &mut RewrittenFiles) -> Result<(), StoreError> {
     let merge = SeriesMerge::new(environment.inputs(job)?)?;
     let (name, root) = (environment.name(job), environment.root);
     written.paths.push(file_path(job, &name));
@@ -298,7 +298,11 @@ fn file_path(job: &Job, name: &str) -> String {
     )
 }
 
-fn write_profiles(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+fn write_profiles(
+    job: &Job,
+    environment: &mut Environment<'_>,
+    written: &mut RewrittenFiles,
+) -> Result<(), StoreError> {
     let inputs = environment.inputs(job)?;
     let (schema, root) = (job.table.file_schema(), environment.root);
     let mut open: Vec<((i64, usize), Output, FileStats)> = Vec::new();
@@ -320,8 +324,8 @@ fn write_profiles(job: &Job, environment: &mut Environment<'_>, written: &mut Wr
         },
         |hour, batch| {
             (environment.throttle)()?;
-            let place = if let Some(place) = open.iter().position(|(other, ..)| *other == hour) {
-                place
+            let index = if let Some(index) = open.iter().position(|(other, ..)| *other == hour) {
+                index
             } else {
                 let name = environment.name(job);
                 written.paths.push(file_path(job, &name));
@@ -329,7 +333,7 @@ fn write_profiles(job: &Job, environment: &mut Environment<'_>, written: &mut Wr
                 open.push((hour, output, FileStats::default()));
                 open.len() - 1
             };
-            let (_, output, stats) = &mut open[place];
+            let (_, output, stats) = &mut open[index];
             let failed = |error: ArrowError| StoreError::Parquet {
                 path: output.path().to_owned(),
                 reason: error.to_string(),
@@ -367,7 +371,7 @@ fn extend_stats(stats: &mut FileStats, batch: &RecordBatch) -> Result<(), ArrowE
     Ok(())
 }
 
-fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut RewrittenFiles) -> Result<(), StoreError> {
     let inputs = environment.inputs(job)?;
     let mut parts = Parts::new(Split {
         by_hour: job.by_hour,
@@ -375,7 +379,7 @@ fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Wri
         stacks_by_rows: environment.effort.stacks_by_rows,
     });
     let change = &job.change;
-    let (mut pending, mut rows): (Option<Pending>, usize) = (None, 0);
+    let (mut pending, mut rows): (Option<PendingRow>, usize) = (None, 0);
     let (effort, faults, writer, root) = (
         environment.effort,
         environment.faults,
@@ -410,7 +414,7 @@ fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Wri
         if pending.as_mut().is_some_and(|sum| sum.adds(&row)) {
             return Ok(());
         }
-        match pending.replace(Pending::new(profile_type, &row)) {
+        match pending.replace(PendingRow::new(profile_type, &row)) {
             Some(sum) => parts.push(&sum.profile_type, &sum.row, &mut create),
             None => Ok(()),
         }
@@ -423,12 +427,12 @@ fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Wri
 }
 
 /// A row to which the values of the next rows with the same key are added before it is written.
-struct Pending {
+struct PendingRow {
     row: Row<'static>,
     profile_type: ProfileTypeId,
 }
 
-impl Pending {
+impl PendingRow {
     fn new(profile_type: &ProfileTypeId, row: &Row<'_>) -> Self {
         Self {
             profile_type: profile_type.clone(),
@@ -490,7 +494,7 @@ mod tests {
             span: None,
             trace: None,
         };
-        let mut sum = Pending::new(&profile_type, &row(i64::MAX - 1));
+        let mut sum = PendingRow::new(&profile_type, &row(i64::MAX - 1));
         assert!(sum.adds(&row(1)));
         assert!(!sum.adds(&row(1)));
         assert_eq!(sum.row.value, i64::MAX);

@@ -144,7 +144,7 @@ impl Cursor {
                     };
                     cursor
                         .load(&batch, types)
-                        .map_err(|error| cursor.input.damaged(&error))?;
+                        .map_err(|error| cursor.input.failed(&error))?;
                     return Ok(Some(cursor));
                 }
             }
@@ -175,7 +175,7 @@ impl Cursor {
         while self.row >= self.value.len() {
             match self.input.next()? {
                 None => return Ok(false),
-                Some(batch) => self.load(&batch, types).map_err(|error| self.input.damaged(&error))?,
+                Some(batch) => self.load(&batch, types).map_err(|error| self.input.failed(&error))?,
             }
         }
         Ok(true)

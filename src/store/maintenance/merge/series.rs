@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use arrow::array::{Array, RecordBatch};
+use arrow::error::ArrowError;
 
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
@@ -24,9 +25,9 @@ const BATCH_SERIES: usize = 4 << 10;
 /// Passes the series of a file to `each`, one by one.
 pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labels)) -> Result<(), StoreError> {
     while let Some(batch) = input.next()? {
-        let ids = series_ids(&batch).map_err(|reason| input.failed(reason))?;
+        let ids = series_ids(&batch).map_err(|error| input.failed(&error))?;
         for (row, id) in ids.into_iter().enumerate() {
-            each(id, labels_of(&batch, row).map_err(|reason| input.failed(reason))?);
+            each(id, labels_of(&batch, row).map_err(|error| input.failed(&error))?);
         }
     }
     Ok(())
@@ -87,7 +88,7 @@ impl SeriesMerge {
                 if following < id {
                     return Err(source
                         .input
-                        .failed("its series are not in the order that its metadata names".to_owned()));
+                        .failed(&"its series are not in the order that its metadata names"));
                 }
                 self.next.push(Reverse((following, index)));
             }
@@ -127,7 +128,7 @@ impl SeriesMerge {
         };
         let mut count = 0;
         while let Some((last, _)) = batch.last() {
-            bounds.most = *last;
+            bounds.max = *last;
             count += batch.len() as u64;
             let rows: Vec<(SeriesId, &Labels)> = batch.iter().map(|(id, labels)| (*id, labels)).collect();
             for chunk in rows::series_chunks(&rows, BATCH_SERIES) {
@@ -163,7 +164,7 @@ impl SeriesSource {
                 self.ids = Vec::new();
                 return Ok(None);
             };
-            self.ids = series_ids(batch).map_err(|reason| self.input.failed(reason))?;
+            self.ids = series_ids(batch).map_err(|error| self.input.failed(&error))?;
             self.row = 0;
         }
         Ok(Some(self.ids[self.row]))
@@ -173,17 +174,17 @@ impl SeriesSource {
         let Some(batch) = &self.batch else {
             return Ok(Labels::default());
         };
-        labels_of(batch, self.row).map_err(|reason| self.input.failed(reason))
+        labels_of(batch, self.row).map_err(|error| self.input.failed(&error))
     }
 }
 
-fn series_ids(batch: &RecordBatch) -> Result<Vec<SeriesId>, String> {
-    let ids = schema::integers(batch, SERIES).map_err(|error| error.to_string())?;
+fn series_ids(batch: &RecordBatch) -> Result<Vec<SeriesId>, ArrowError> {
+    let ids = schema::integers(batch, SERIES)?;
     Ok(ids.iter().map(|id| SeriesId(*id)).collect())
 }
 
-fn labels_of(batch: &RecordBatch, row: usize) -> Result<Labels, String> {
-    let (maps, keys, values) = schema::maps(batch, LABELS).map_err(|error| error.to_string())?;
+fn labels_of(batch: &RecordBatch, row: usize) -> Result<Labels, ArrowError> {
+    let (maps, keys, values) = schema::maps(batch, LABELS)?;
     let offsets = maps.value_offsets();
     let pairs = (offsets[row] as usize..offsets[row + 1] as usize).filter(|at| values.is_valid(*at));
     Ok(Labels::from_pairs(pairs.map(|at| (keys.value(at), values.value(at)))))

@@ -36,7 +36,7 @@ pub struct Aging {
 pub struct Downsampling {
     /// Samples are summed when they reach this age.
     pub after: Duration,
-    /// Length of the intervals.
+    /// Length of the intervals over which samples are summed.
     pub interval: Duration,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Expired {
     pub splits: Vec<Job>,
 }
 
-/// Returns the files whose period is over at `now_us`.
+/// Returns the files whose period is over at `now_us`, and the jobs that split files of several types.
 pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
     let before = |period: Duration| now_us.saturating_sub(period.as_micros().min(i64::MAX as u128) as i64);
     let mut expired = Expired::default();
@@ -104,7 +104,7 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
         let (Some(time), Some(types)) = (file.time, &file.profile_type) else {
             continue;
         };
-        let is_over = |period| time.most < before(period);
+        let is_over = |period| time.max < before(period);
         let whole = match types.single() {
             Some(profile_type) => aging.period(&file.tenant, profile_type),
             None => aging.longest(&file.tenant),
@@ -131,8 +131,8 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
             });
         }
     }
-    // Series and stacks are deleted with the last rows of a day, and only once a late profile of that day would be too
-    // old to keep.
+    // Series and stacks of a day are deleted once no rows of the day are left and a late profile of the day would be
+    // too old to keep.
     for file in files {
         let day_end = TimeSpan::of_day(file.day).end;
         let over = aging
@@ -157,16 +157,16 @@ pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, polic
             let Some(time) = file.time else {
                 continue;
             };
-            let age = Duration::from_micros(now_us.saturating_sub(time.most).max(0) as u64);
-            let wanted = aging
+            let age = Duration::from_micros(now_us.saturating_sub(time.max).max(0) as u64);
+            let due_resolution = aging
                 .downsample
                 .iter()
                 .filter(|step| age >= step.after)
                 .map(|step| step.interval.as_secs() as u32)
                 .max()
                 .unwrap_or(0);
-            if wanted > MergedName::of(&file.path).resolution {
-                groups.entry(wanted).or_default().push(file);
+            if due_resolution > MergedName::of(&file.path).resolution {
+                groups.entry(due_resolution).or_default().push(file);
             }
         }
         for (resolution, mut files) in groups {
@@ -212,7 +212,7 @@ mod tests {
             tenant: tenant_id("t"),
             day,
             time: types.map(|_| Bounds::new(start, start + 1000)),
-            profile_type: types.map(|(least, most)| Bounds::new(least.into(), most.into())),
+            profile_type: types.map(|(min, max)| Bounds::new(min.into(), max.into())),
             series: None,
             checksum: None,
         }

@@ -51,88 +51,89 @@ impl FreeFloor {
     pub(crate) const DELAY: Duration = Duration::from_mins(1);
 
     /// Returns the bytes that are missing in the file system of `folder`.
-    pub(crate) fn missing(&self, folder: &Path) -> io::Result<u64> {
+    pub(crate) fn missing_bytes(&self, folder: &Path) -> io::Result<u64> {
         Ok(self.bytes.saturating_sub((self.measure)(folder)?))
     }
 }
 
-/// Files to remove so that the other files fit.
+/// Files to remove so that the remaining files stay within a limit.
 #[derive(Debug)]
-pub(crate) struct Crowded {
+pub(crate) struct ExcessFiles {
     pub(crate) files: BTreeMap<Table, Vec<FileEntry>>,
     pub(crate) bytes: u64,
     /// Time of the newest row to remove, in microseconds since 1970.
-    pub(crate) until_us: i64,
-    /// Bytes that are still beyond the limit: files of the newest hour, which is never removed, and stacks and series.
-    pub(crate) left_over: u64,
+    pub(crate) newest_us: i64,
+    /// Bytes that still exceed the limit after the removal. The files that stay end within an hour of the newest row,
+    /// or are stacks and series of recent days.
+    pub(crate) remaining_bytes: u64,
 }
 
 impl SpaceLimits {
     /// Returns the files to remove for the limits of tenants and for the limit of all tables. Files of a tenant that
     /// exceeds its own limit are removed first.
-    pub(crate) fn crowded(&self, files: &[FileEntry]) -> Vec<Crowded> {
-        let mut crowded = Vec::new();
+    pub(crate) fn excess_files(&self, files: &[FileEntry]) -> Vec<ExcessFiles> {
+        let mut groups = Vec::new();
         let mut left: Vec<&FileEntry> = files.iter().collect();
-        for (tenant, most) in &self.tenants {
+        for (tenant, max) in &self.tenants {
             let own = left.iter().copied().filter(|file| file.tenant == *tenant);
-            let Some(found) = oldest(own, *most) else {
+            let Some(excess) = oldest(own, *max) else {
                 continue;
             };
-            left.retain(|file| !found.has(file));
-            crowded.push(found);
+            left.retain(|file| !excess.has(file));
+            groups.push(excess);
         }
-        crowded.extend(self.whole.and_then(|most| oldest(left, most)));
-        crowded
+        groups.extend(self.whole.and_then(|max| oldest(left, max)));
+        groups
     }
 }
 
-impl Crowded {
+impl ExcessFiles {
     fn has(&self, file: &FileEntry) -> bool {
         let files = self.files.get(&file.table).map(Vec::as_slice).unwrap_or_default();
         files.iter().any(|gone| gone.path == file.path)
     }
 }
 
-/// Returns the files to remove so that the other files have at most `most` bytes; `None` if all files fit.
-pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u64) -> Option<Crowded> {
+/// Returns the files to remove so that the other files have at most `max` bytes; `None` if all files fit.
+pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, max: u64) -> Option<ExcessFiles> {
     let mut total = 0;
     let mut newest = i64::MIN;
     // Each file with the time of its last row. For stacks and series, the time is the end of the next day.
     let mut in_order: Vec<(i64, &FileEntry)> = Vec::new();
     for file in files {
         total += file.size;
-        let over = match file.time {
+        let end_us = match file.time {
             Some(time) => {
-                newest = newest.max(time.most);
-                time.most
+                newest = newest.max(time.max);
+                time.max
             }
             None => TimeSpan::of_day(file.day).end.saturating_add(DAY_US),
         };
-        in_order.push((over, file));
+        in_order.push((end_us, file));
     }
-    if total <= most {
+    if total <= max {
         return None;
     }
-    in_order.sort_by_key(|(over, _)| *over);
+    in_order.sort_by_key(|(end_us, _)| *end_us);
     let kept_from = newest.saturating_sub(HOUR_US);
-    let mut crowded = Crowded {
+    let mut excess = ExcessFiles {
         files: BTreeMap::new(),
         bytes: 0,
-        until_us: i64::MIN,
-        left_over: 0,
+        newest_us: i64::MIN,
+        remaining_bytes: 0,
     };
-    for (over, file) in in_order {
-        let is_enough = total - crowded.bytes <= most;
+    for (end_us, file) in in_order {
+        let is_enough = total - excess.bytes <= max;
         // Samples and profiles of one flush end at the same moment, and are removed together.
-        if over >= kept_from || is_enough && over > crowded.until_us {
+        if end_us >= kept_from || is_enough && end_us > excess.newest_us {
             break;
         }
-        crowded.until_us = over;
-        crowded.bytes += file.size;
-        crowded.files.entry(file.table).or_default().push(file.clone());
+        excess.newest_us = end_us;
+        excess.bytes += file.size;
+        excess.files.entry(file.table).or_default().push(file.clone());
     }
-    crowded.left_over = (total - crowded.bytes).saturating_sub(most);
-    Some(crowded)
+    excess.remaining_bytes = (total - excess.bytes).saturating_sub(max);
+    Some(excess)
 }
 
 #[cfg(test)]
@@ -164,7 +165,7 @@ mod tests {
         [Table::Samples, Table::Profiles].map(|table| file(table, tenant, &name, Some((hour, hour + 1))))
     }
 
-    fn names(crowded: &Crowded) -> Vec<&str> {
+    fn names(crowded: &ExcessFiles) -> Vec<&str> {
         let mut paths: Vec<&str> = crowded.files.values().flatten().map(|file| &*file.path).collect();
         paths.sort_unstable();
         paths
@@ -177,8 +178,11 @@ mod tests {
         assert!(oldest(&files, 110).is_none());
         let found = oldest(&files, 95).unwrap();
         let first = ["profiles/tenant=t/0.parquet", "samples/tenant=t/0.parquet"];
-        assert_eq!((names(&found), found.bytes, found.left_over), (first.to_vec(), 20, 0));
-        assert_eq!(found.until_us, 100 * DAY_US + HOUR_US);
+        assert_eq!(
+            (names(&found), found.bytes, found.remaining_bytes),
+            (first.to_vec(), 20, 0)
+        );
+        assert_eq!(found.newest_us, 100 * DAY_US + HOUR_US);
         assert_eq!(oldest(&files, 90).unwrap().bytes, 20);
         assert_eq!(oldest(&files, 89).unwrap().bytes, 40);
     }
@@ -189,11 +193,11 @@ mod tests {
         files.push(file(Table::Stacks, "t", "names.parquet", None));
         let found = oldest(&files, 0).unwrap();
         // The fourth hour ends at the moment at which the newest hour begins.
-        assert_eq!((found.bytes, found.left_over), (60, 50));
+        assert_eq!((found.bytes, found.remaining_bytes), (60, 50));
         files.extend(rows("t", 72));
         let found = oldest(&files, 25).unwrap();
         assert!(names(&found).contains(&"stacks/tenant=t/names.parquet"));
-        assert_eq!((found.bytes, found.left_over), (110, 0));
+        assert_eq!((found.bytes, found.remaining_bytes), (110, 0));
     }
 
     #[test]
@@ -205,7 +209,7 @@ mod tests {
             tenants: BTreeMap::from([(tenant_id("large"), 80)]),
             floor: None,
         };
-        let found = limits.crowded(&files);
+        let found = limits.excess_files(&files);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(names(&found[0]).iter().all(|path| path.contains("tenant=large")));
         assert_eq!(found[0].bytes, 40);
@@ -213,7 +217,7 @@ mod tests {
             whole: Some(100),
             ..limits
         };
-        let found = limits.crowded(&files);
+        let found = limits.excess_files(&files);
         assert!(names(&found[1]).iter().all(|path| path.contains("tenant=old")));
         assert_eq!(found.iter().map(|found| found.bytes).sum::<u64>(), 80);
     }
@@ -222,9 +226,9 @@ mod tests {
     fn a_disk_has_free_space() {
         let folder = tempfile::tempdir().unwrap();
         let floor = FreeFloor::of_disk(u64::MAX);
-        let missing = floor.missing(folder.path()).unwrap();
+        let missing = floor.missing_bytes(folder.path()).unwrap();
         assert!(0 < missing && missing < u64::MAX, "{missing}");
-        assert_eq!(FreeFloor::of_disk(1).missing(folder.path()).unwrap(), 0);
-        assert!(floor.missing(&folder.path().join("nowhere")).is_err());
+        assert_eq!(FreeFloor::of_disk(1).missing_bytes(folder.path()).unwrap(), 0);
+        assert!(floor.missing_bytes(&folder.path().join("nowhere")).is_err());
     }
 }

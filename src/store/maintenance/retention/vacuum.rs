@@ -9,11 +9,11 @@ use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::flush::files::name_of;
 use crate::store::maintenance::report::Vacuumed;
-use crate::store::tables::bucket::Found;
+use crate::store::tables::bucket::ListedObject;
 use crate::store::tables::delta::log_files::{is_temporary, version_of};
 use crate::store::tables::delta::{last_checkpoint, unescape};
 use crate::store::tables::root::Root;
@@ -26,19 +26,19 @@ const LOG_AGE: Duration = Duration::from_hours(168);
 
 /// A Parquet file that is in the folder of a table but is not live.
 #[derive(Debug, Clone)]
-pub(crate) struct Dead {
+pub(crate) struct DeadFile {
     /// Path relative to the root.
     pub(crate) path: String,
     pub(crate) size: u64,
     /// When the file was removed from the table; `None` if no entry of the log removes the file.
     pub(crate) removed: Option<SystemTime>,
     pub(crate) modified: SystemTime,
-    /// How much older the file is than the newest file of the table, by the clock of the bucket. For a folder, the
-    /// value is the maximum, because the clock of a folder is the server's own.
+    /// How much older the file is than the newest of the table's dead files and log files, by the clock of the bucket.
+    /// For a folder, the value is the maximum, because the clock of a folder is the server's own.
     pub(crate) older_by: Duration,
 }
 
-impl Dead {
+impl DeadFile {
     /// Returns true if the file may be deleted at `now`.
     pub(crate) fn is_due(&self, now: SystemTime, grace: Duration) -> bool {
         let age = |since: SystemTime| now.duration_since(since).unwrap_or(Duration::ZERO);
@@ -68,26 +68,26 @@ pub(crate) fn dead_files(
     table: Table,
     live: &HashSet<&str>,
     removals: &mut Removals,
-) -> Result<Vec<Dead>, StoreError> {
-    let found = root.parquet_files(table, |path| !live.contains(path))?;
-    if found.is_empty() {
+) -> Result<Vec<DeadFile>, StoreError> {
+    let files = root.parquet_files(table, |path| !live.contains(path))?;
+    if files.is_empty() {
         return Ok(Vec::new());
     }
     let log = root.log_files(table)?;
-    let newest = found.iter().chain(&log).map(|file| file.modified).max();
-    let older_by = |file: &Found| match root {
+    let newest = files.iter().chain(&log).map(|file| file.modified).max();
+    let older_by = |file: &ListedObject| match root {
         Root::Folder(_) => Duration::MAX,
         Root::Bucket(_) => newest
             .and_then(|newest| newest.duration_since(file.modified).ok())
             .unwrap_or_default(),
     };
     removals.read_on(root, table, log)?;
-    let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
+    let there: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     // The times for files in `live` stay, because another server may have removed these files meanwhile.
     (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
-    Ok(found
+    Ok(files
         .into_iter()
-        .map(|file| Dead {
+        .map(|file| DeadFile {
             removed: removals.left.get(&file.path).copied(),
             older_by: older_by(&file),
             path: file.path,
@@ -100,7 +100,7 @@ pub(crate) fn dead_files(
 /// Deletes dead files that are due at `now`.
 pub(crate) fn delete(
     root: &Root,
-    dead: &[Dead],
+    dead: &[DeadFile],
     table: Table,
     (now, grace): (SystemTime, Duration),
     faults: &Faults,
@@ -111,7 +111,7 @@ pub(crate) fn delete(
             done.waiting += 1;
             continue;
         }
-        match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
+        match faults.run(FaultPoint::FileDelete(table), || root.remove(&file.path)) {
             Ok(()) => {
                 done.files += 1;
                 done.bytes += file.size;
@@ -138,7 +138,7 @@ pub(crate) fn trim_log(
         let covered = version.is_some() && version < checkpoint;
         let age = now.duration_since(file.modified).unwrap_or_default();
         if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
-            match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
+            match faults.run(FaultPoint::FileDelete(table), || root.remove(&file.path)) {
                 Ok(()) => done.entries += 1,
                 // Another server has deleted the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -151,8 +151,8 @@ pub(crate) fn trim_log(
 
 impl Removals {
     /// Reads the entries of the log that were not read yet.
-    fn read_on(&mut self, root: &Root, table: Table, log: Vec<Found>) -> Result<(), StoreError> {
-        let mut entries: Vec<(u64, Found)> = log
+    fn read_on(&mut self, root: &Root, table: Table, log: Vec<ListedObject>) -> Result<(), StoreError> {
+        let mut entries: Vec<(u64, ListedObject)> = log
             .into_iter()
             .filter_map(|file| {
                 let name = name_of(&file.path);
@@ -176,7 +176,7 @@ impl Removals {
                     self.left
                         .extend(removed.map(|(path, at)| (format!("{}/{path}", table.name()), at)));
                 }
-                // A server may have trimmed its log meanwhile.
+                // Another server may have trimmed the log meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("read", &root.name(path))(error)),
             }
@@ -212,7 +212,7 @@ mod tests {
     fn a_file_in_no_log_is_due_a_day_later_by_our_clock_and_by_that_of_the_bucket() {
         let (now, hours) = (SystemTime::now(), Duration::from_hours);
         let is_due = |ours: u64, buckets: Duration| {
-            let file = Dead {
+            let file = DeadFile {
                 path: "samples/a.parquet".to_owned(),
                 size: 1,
                 removed: None,

@@ -27,7 +27,7 @@ impl Vacuum {
         grace: Duration,
         report: &mut Report,
     ) -> Result<(), StoreError> {
-        worker.tables.settle()?;
+        worker.tables.resolve_uncertain()?;
         worker.begin("vacuum")?;
         let start = Instant::now();
         let label = JobLabel { job: "vacuum" };
@@ -35,7 +35,7 @@ impl Vacuum {
         let now = worker.config.clock.now();
         let root = &worker.published.root;
         let mut done = Vacuumed::default();
-        let result = worker.tables.each().try_for_each(|delta| {
+        let result = worker.tables.tables_mut().try_for_each(|delta| {
             let table = delta.table();
             delta.reload()?;
             let live = delta.files()?;
@@ -67,7 +67,7 @@ impl Vacuum {
         }
         report.vacuumed = done;
         // Returns memory that was freed since the last pass to the operating system.
-        memory::give_back();
+        memory::release_unused_memory();
         Ok(())
     }
 }

@@ -137,8 +137,8 @@ async fn a_deletion_waits_for_an_altered_file_and_the_tables_stay_alike() {
         let victim = Victim::of(&store, table, "t");
         for flip in 0..10 {
             victim.flip(victim.bytes.len() * flip / 10, flip % 8);
-            let asked = store.maintain(Work::Delete(deletion("{service_name=\"cart\"}"))).await;
-            let error = asked.unwrap_err().to_string();
+            let requested = store.maintain(Work::Delete(deletion("{service_name=\"cart\"}"))).await;
+            let error = requested.unwrap_err().to_string();
             assert!(error.contains(&victim.name()), "{table:?}, flip {flip}: {error}");
             for path in crate::store::maintenance::deletion::request::pending(dir.path()).unwrap() {
                 fs::remove_file(path).unwrap();

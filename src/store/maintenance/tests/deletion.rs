@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::store::Store;
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::deletion::request;
@@ -29,8 +29,8 @@ const CARTS: &str = "{service_name=\"cart\"}";
 struct Keep(AtomicBool);
 
 impl FaultHook for Keep {
-    fn check(&self, place: Place) -> io::Result<()> {
-        if place == Place::RequestRemove && self.0.load(Ordering::SeqCst) {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
+        if place == FaultPoint::RequestRemove && self.0.load(Ordering::SeqCst) {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         Ok(())
@@ -263,15 +263,15 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
 
 /// Makes a number of syncs of the folder of the samples' log fail, and records all operations.
 #[derive(Default)]
-struct Unsynced {
+struct UnsyncedFiles {
     left: AtomicUsize,
     trace: crate::store::maintenance::tests::Trace,
 }
 
-impl FaultHook for Unsynced {
-    fn check(&self, place: Place) -> io::Result<()> {
+impl FaultHook for UnsyncedFiles {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         let counted = |left: usize| left.checked_sub(1);
-        if place == Place::EntryFolderSync(Table::Samples)
+        if place == FaultPoint::EntryFolderSync(Table::Samples)
             && self
                 .left
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted)
@@ -282,7 +282,7 @@ impl FaultHook for Unsynced {
         Ok(())
     }
 
-    fn done(&self, place: Place) {
+    fn done(&self, place: FaultPoint) {
         self.trace.done(place);
     }
 }
@@ -291,7 +291,7 @@ impl FaultHook for Unsynced {
 async fn a_request_goes_when_the_entries_that_carry_it_out_are_durable_also_those_of_an_earlier_process() {
     for is_killed in [false, true] {
         let dir = scratch();
-        let hook = Arc::new(Unsynced::default());
+        let hook = Arc::new(UnsyncedFiles::default());
         let faulty = || StoreConfig {
             faults: Faults::new(hook.clone()),
             ..config(dir.path())
@@ -314,8 +314,8 @@ async fn a_request_goes_when_the_entries_that_carry_it_out_are_durable_also_thos
         let done = hook.trace.take();
         let synced = done
             .iter()
-            .position(|place| *place == Place::EntryFolderSync(Table::Samples));
-        let removed = done.iter().position(|place| *place == Place::RequestRemove);
+            .position(|place| *place == FaultPoint::EntryFolderSync(Table::Samples));
+        let removed = done.iter().position(|place| *place == FaultPoint::RequestRemove);
         assert!(synced.is_some() && synced < removed, "killed {is_killed}: {done:?}");
         assert_eq!((pending(dir.path()).len(), files(&store, Table::Profiles, "t")), (0, 0));
     }
@@ -381,13 +381,13 @@ async fn the_removal_of_a_request_is_synced() {
     trace.take();
     store.maintain(Work::Delete(deletion(CARTS))).await.unwrap();
     let done = trace.take();
-    let requests: Vec<Place> = done
+    let requests: Vec<FaultPoint> = done
         .into_iter()
         .filter(|place| format!("{place:?}").starts_with("Request"))
         .collect();
     let removed = requests
         .iter()
-        .position(|place| *place == Place::RequestRemove)
+        .position(|place| *place == FaultPoint::RequestRemove)
         .unwrap();
-    assert_eq!(requests[removed + 1..], [Place::RequestRemoveSync], "{requests:?}");
+    assert_eq!(requests[removed + 1..], [FaultPoint::RequestRemoveSync], "{requests:?}");
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::store::Store;
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::Work;
@@ -27,8 +27,8 @@ struct Overtakes {
 }
 
 impl FaultHook for Overtakes {
-    fn check(&self, place: Place) -> io::Result<()> {
-        if place != Place::EntryFolderSync(Table::Samples) || !self.is_on.swap(false, Ordering::SeqCst) {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
+        if place != FaultPoint::EntryFolderSync(Table::Samples) || !self.is_on.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
         let mut other = DeltaTable::open(&Root::from(self.tables.as_path()), Table::Samples).unwrap();

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::store::Store;
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::Downsampling;
 use crate::store::maintenance::deletion::request;
@@ -43,7 +43,7 @@ pub(in crate::store::maintenance) const DAY: Duration = Duration::from_hours(24)
 pub(super) struct FailFrom {
     pub(in crate::store::maintenance) left: AtomicUsize,
     /// A place at which the disk always fails.
-    at: Mutex<Option<Place>>,
+    at: Mutex<Option<FaultPoint>>,
 }
 
 impl FailFrom {
@@ -55,7 +55,7 @@ impl FailFrom {
     }
 
     /// Makes the disk fail at every operation at `place`, and at no other.
-    pub(super) fn fail_from(&self, place: Place) {
+    pub(super) fn fail_from(&self, place: FaultPoint) {
         *self.at.lock() = Some(place);
     }
 
@@ -66,9 +66,9 @@ impl FailFrom {
 }
 
 impl FaultHook for FailFrom {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         // The start of a job is not an operation on the disk.
-        if matches!(place, Place::Job(_)) {
+        if matches!(place, FaultPoint::Job(_)) {
             return Ok(());
         }
         if *self.at.lock() == Some(place) {
@@ -115,7 +115,7 @@ struct Case<'a> {
     /// Number of operations from one fault to the next. It must be odd; 1 makes each operation fail. See [`step`].
     step: usize,
     /// A number below the job's number of operations. It proves that faults are injected into the job's writes.
-    least: usize,
+    min: usize,
     check: &'a dyn Fn(&Contents, Stage, &str),
 }
 
@@ -159,7 +159,7 @@ impl Case<'_> {
                 (self.check)(&contents(&again.snapshot(), "t"), Stage::Done, &case);
             }
             if !failed {
-                assert!(fails_at > self.least, "{case}: the writes must be places of faults");
+                assert!(fails_at > self.min, "{case}: the writes must be places of faults");
                 println!("{}: {} operations, every {} failed", self.name, fails_at - 1, self.step);
                 return;
             }
@@ -188,7 +188,7 @@ async fn a_failure_at_any_write_of_downsampling_keeps_every_sum() {
         config: &coarse,
         work: vec![Work::Due],
         step: 1,
-        least: 8,
+        min: 8,
         check: &|after, stage, case| {
             assert_eq!(sums(after, 300_000_000), sums(&before, 300_000_000), "{case}");
             assert_eq!(
@@ -248,7 +248,7 @@ async fn a_failure_at_any_write_of_retention_takes_nothing_young() {
         config: &aging,
         work: vec![Work::Due],
         step: 1,
-        least: 8,
+        min: 8,
         check: &|after, stage, case| {
             assert_eq!(young(after, 30, ""), kept, "{case}");
             let is_gone = after.samples.len() == kept.len();
@@ -288,7 +288,7 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
         work: vec![Work::Due, Work::Due],
         // Each operation occurs for several files.
         step: step(3),
-        least: 20,
+        min: 20,
         check: &|after, stage, case| {
             assert_eq!(young(after, 30, CPU), kept, "{case}");
             assert!(

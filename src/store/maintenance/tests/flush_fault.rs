@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::store::Store;
 use crate::store::common::clock::Clock;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::tests::fault::{DAY, FailFrom, config, step};
@@ -62,10 +62,10 @@ fn checkpoints(dir: &Path) -> usize {
 
 /// Records the kinds of operations in their order, with the number of operations of each kind.
 #[derive(Default)]
-struct Kinds(Mutex<Vec<(Place, usize)>>);
+struct Kinds(Mutex<Vec<(FaultPoint, usize)>>);
 
 impl FaultHook for Kinds {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         let mut kinds = self.0.lock();
         match kinds
             .iter_mut()
@@ -80,7 +80,7 @@ impl FaultHook for Kinds {
 
 /// A disk that fails at the nth operation of a kind, and at all later operations of any kind.
 struct FailKind {
-    kind: Discriminant<Place>,
+    kind: Discriminant<FaultPoint>,
     left: AtomicUsize,
 }
 
@@ -95,7 +95,7 @@ impl FailKind {
 }
 
 impl FaultHook for FailKind {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         let is_meant = discriminant(&place) == self.kind;
         let left = self
             .left
@@ -138,11 +138,11 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
     let before = contents(&Store::open_read_only(first.path()).unwrap().snapshot(), "t");
     let kinds = std::mem::take(&mut *kinds.0.lock());
     for wanted in [
-        Place::LogSync,
-        Place::FileSync(Table::Samples),
-        Place::EntryLink(Table::Samples),
-        Place::CheckpointRename(Table::Samples),
-        Place::LogDeleteSync,
+        FaultPoint::LogSync,
+        FaultPoint::FileSync(Table::Samples),
+        FaultPoint::EntryLink(Table::Samples),
+        FaultPoint::CheckpointRename(Table::Samples),
+        FaultPoint::LogDeleteSync,
     ] {
         assert!(
             kinds
@@ -237,7 +237,7 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
                 .is_empty()
         );
         // The disk fails after the files of all tables and the first entry are written.
-        hook.fail_from(Place::Commit(Table::ALL[1]));
+        hook.fail_from(FaultPoint::Commit(Table::ALL[1]));
         // The fault persists, so that no retry of the flush succeeds before the end.
         store.flush().await.unwrap_err();
         (contents(&store.snapshot(), "t"), contents(&store.snapshot(), "u"))

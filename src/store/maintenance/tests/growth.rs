@@ -53,7 +53,7 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
     config.maintenance.vacuum_interval = Duration::ZERO;
     let store = open(config);
     let names = Names::new(TINY.functions);
-    let mut most = Vec::new();
+    let mut max = Vec::new();
     for turn in 0..3 {
         // Numbers of live files, files on disk, and files of a table's log.
         let mut of_turn = [0; 3];
@@ -73,15 +73,15 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
             store.maintain(Work::Due).await.unwrap();
             let log = std::fs::read_dir(dir.path().join("tables/samples/_delta_log")).unwrap();
             let found = [store.snapshot().files.len(), files_on_disk(dir.path()), log.count()];
-            for (most, found) in of_turn.iter_mut().zip(found) {
-                *most = found.max(*most);
+            for (max, found) in of_turn.iter_mut().zip(found) {
+                *max = found.max(*max);
             }
         }
-        most.push(of_turn);
+        max.push(of_turn);
     }
-    println!("most live files, files on disk, files of a log, by turn: {most:?}");
-    for (before, after) in most[1].iter().zip(most[2]) {
-        assert!(after <= before + before / 10, "{most:?}");
+    println!("most live files, files on disk, files of a log, by turn: {max:?}");
+    for (before, after) in max[1].iter().zip(max[2]) {
+        assert!(after <= before + before / 10, "{max:?}");
     }
     // No profile of the period is missing.
     let oldest = (now.load(Ordering::SeqCst) - TURN * HOUR / 2) as i64 * 1_000_000;
@@ -89,7 +89,7 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
     let kept = snapshot
         .files
         .iter()
-        .filter(|file| file.table == Table::Profiles && file.time.is_some_and(|time| time.most >= oldest));
+        .filter(|file| file.table == Table::Profiles && file.time.is_some_and(|time| time.max >= oldest));
     let rows: u64 = kept.map(|file| file.rows).sum();
     // Each profile has two types.
     assert!(rows >= TURN * HOUR / 2 / STEP * 2 * 2, "{rows} rows");

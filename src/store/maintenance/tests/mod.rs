@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::store::Store;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::deletion::request;
@@ -250,7 +250,7 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
         .iter()
         .filter(|file| file.table == Table::Samples && file.rows > 0)
     {
-        let Bounds { least: low, most: high } = file.time.unwrap();
+        let Bounds { min: low, max: high } = file.time.unwrap();
         let merged = rewrite::MergedName::of(&file.path).level > 0;
         assert!(!merged || low / HOUR_US == high / HOUR_US, "{file:?}");
     }
@@ -287,7 +287,7 @@ struct FailOnce {
 }
 
 impl FaultHook for FailOnce {
-    fn check(&self, _place: Place) -> io::Result<()> {
+    fn check(&self, _place: FaultPoint) -> io::Result<()> {
         match self
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
@@ -659,21 +659,21 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
 
 /// Records the operations in their order.
 #[derive(Default)]
-pub(super) struct Trace(parking_lot::Mutex<Vec<Place>>);
+pub(super) struct Trace(parking_lot::Mutex<Vec<FaultPoint>>);
 
 impl Trace {
     /// Returns the operations since the last call.
-    pub(super) fn take(&self) -> Vec<Place> {
+    pub(super) fn take(&self) -> Vec<FaultPoint> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
 impl FaultHook for Trace {
-    fn check(&self, _place: Place) -> io::Result<()> {
+    fn check(&self, _place: FaultPoint) -> io::Result<()> {
         Ok(())
     }
 
-    fn done(&self, place: Place) {
+    fn done(&self, place: FaultPoint) {
         self.0.lock().push(place);
     }
 }
@@ -692,37 +692,40 @@ async fn syncs_come_before_what_relies_on_them() {
     let mut unsynced = false;
     for place in &taken {
         match place {
-            Place::LogWrite => unsynced = true,
-            Place::LogSync => unsynced = false,
-            Place::Acknowledge => assert!(!unsynced, "acknowledged before the sync: {taken:?}"),
+            FaultPoint::LogWrite => unsynced = true,
+            FaultPoint::LogSync => unsynced = false,
+            FaultPoint::Acknowledge => assert!(!unsynced, "acknowledged before the sync: {taken:?}"),
             _ => {}
         }
     }
-    assert_eq!(taken.iter().filter(|place| **place == Place::Acknowledge).count(), 4);
-    let position = |from: usize, wanted: Place| {
+    assert_eq!(
+        taken.iter().filter(|place| **place == FaultPoint::Acknowledge).count(),
+        4
+    );
+    let position = |from: usize, wanted: FaultPoint| {
         taken[from..]
             .iter()
             .position(|place| *place == wanted)
             .map(|at| at + from)
     };
-    let deleted = position(0, Place::LogDelete).unwrap();
+    let deleted = position(0, FaultPoint::LogDelete).unwrap();
     let mut last = 0;
     // First, the files of each table are created and synced, then their folders. After that, the entry of each table is
     // written, synced and renamed, and the folder of the log is synced. Stacks and series come before the other tables.
     let files = Table::ALL.map(|table| {
         [
-            Place::FileCreate(table),
-            Place::FileWrite(table),
-            Place::FileSync(table),
-            Place::FolderSync(table),
+            FaultPoint::FileCreate(table),
+            FaultPoint::FileWrite(table),
+            FaultPoint::FileSync(table),
+            FaultPoint::FolderSync(table),
         ]
     });
     let entries = Table::ALL.map(|table| {
         [
-            Place::EntryWrite(table),
-            Place::EntrySync(table),
-            Place::EntryLink(table),
-            Place::EntryFolderSync(table),
+            FaultPoint::EntryWrite(table),
+            FaultPoint::EntrySync(table),
+            FaultPoint::EntryLink(table),
+            FaultPoint::EntryFolderSync(table),
         ]
     });
     for steps in files.into_iter().chain(entries) {
@@ -735,17 +738,17 @@ async fn syncs_come_before_what_relies_on_them() {
     // A merge makes its files durable before its entry, and deletes nothing itself.
     store.maintain(Work::Compact).await.unwrap();
     let merged = trace.take();
-    let of = |wanted: Place| merged.iter().position(|place| *place == wanted).unwrap();
+    let of = |wanted: FaultPoint| merged.iter().position(|place| *place == wanted).unwrap();
     let table = Table::Samples;
-    assert!(of(Place::FileSync(table)) < of(Place::FolderSync(table)));
-    assert!(of(Place::FolderSync(table)) < of(Place::EntryLink(table)));
+    assert!(of(FaultPoint::FileSync(table)) < of(FaultPoint::FolderSync(table)));
+    assert!(of(FaultPoint::FolderSync(table)) < of(FaultPoint::EntryLink(table)));
     assert!(
         !merged
             .iter()
-            .any(|place| matches!(place, Place::FileDelete(_) | Place::LogDelete))
+            .any(|place| matches!(place, FaultPoint::FileDelete(_) | FaultPoint::LogDelete))
     );
     store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
-    assert!(trace.0.lock().contains(&Place::FileDelete(table)));
+    assert!(trace.0.lock().contains(&FaultPoint::FileDelete(table)));
 }
 mod clock;
 mod damaged_file;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::tests::fault::config;
 use crate::store::maintenance::tests::{SHAPE, Trace, deletion, fill, open, profile};
@@ -24,7 +24,7 @@ struct Order {
 }
 
 impl FaultHook for Order {
-    fn check(&self, _place: Place) -> io::Result<()> {
+    fn check(&self, _place: FaultPoint) -> io::Result<()> {
         Ok(())
     }
 
@@ -32,11 +32,11 @@ impl FaultHook for Order {
         self.logged.fetch_add(appends as u64, Ordering::SeqCst);
     }
 
-    fn done(&self, place: Place) {
+    fn done(&self, place: FaultPoint) {
         match place {
-            Place::LogSync => self.durable.store(self.logged.load(Ordering::SeqCst), Ordering::SeqCst),
+            FaultPoint::LogSync => self.durable.store(self.logged.load(Ordering::SeqCst), Ordering::SeqCst),
             // Acknowledgements come in the order of the log.
-            Place::Acknowledge
+            FaultPoint::Acknowledge
                 if self.acknowledged.fetch_add(1, Ordering::SeqCst) >= self.durable.load(Ordering::SeqCst) =>
             {
                 self.early.fetch_add(1, Ordering::SeqCst);
@@ -95,24 +95,25 @@ async fn a_deletion_is_written_down_before_it_is_done_and_forgotten_after_it_is_
         .await
         .unwrap();
     let taken = trace.take();
-    let first = |wanted: fn(&Place) -> bool| taken.iter().position(wanted).unwrap();
-    let last = |wanted: fn(&Place) -> bool| taken.iter().rposition(wanted).unwrap();
-    let written = last(|place| matches!(place, Place::RequestWrite));
+    let first = |wanted: fn(&FaultPoint) -> bool| taken.iter().position(wanted).unwrap();
+    let last = |wanted: fn(&FaultPoint) -> bool| taken.iter().rposition(wanted).unwrap();
+    let written = last(|place| matches!(place, FaultPoint::RequestWrite));
     assert!(
-        written < first(|place| matches!(place, Place::FileCreate(_))),
+        written < first(|place| matches!(place, FaultPoint::FileCreate(_))),
         "{taken:?}"
     );
-    let durable = last(|place| matches!(place, Place::EntryFolderSync(_)));
+    let durable = last(|place| matches!(place, FaultPoint::EntryFolderSync(_)));
     assert!(
-        durable < first(|place| matches!(place, Place::RequestRemove)),
-        "{taken:?}"
-    );
-    assert!(
-        last(|place| matches!(place, Place::FolderSync(_))) < first(|place| matches!(place, Place::EntryLink(_))),
+        durable < first(|place| matches!(place, FaultPoint::RequestRemove)),
         "{taken:?}"
     );
     assert!(
-        !taken.iter().any(|place| matches!(place, Place::FileDelete(_))),
+        last(|place| matches!(place, FaultPoint::FolderSync(_)))
+            < first(|place| matches!(place, FaultPoint::EntryLink(_))),
+        "{taken:?}"
+    );
+    assert!(
+        !taken.iter().any(|place| matches!(place, FaultPoint::FileDelete(_))),
         "{taken:?}"
     );
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Size of a block in bytes. A block is one request to the bucket, and usually a whole flushed file.
+/// Size of a block in bytes. One request to the bucket reads one block. A flushed file usually fits in one block.
 pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
 /// Size of the checksum after a block in bytes.
 const TRAILER_BYTES: usize = 8;
@@ -119,20 +119,20 @@ impl BlockCache {
     /// Opens the cache in `folder` with the blocks of an earlier process, and evicts blocks down to `limit` bytes.
     pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let mut found = Vec::new();
+        let mut blocks = Vec::new();
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
             match entry.file_name().to_str().and_then(BlockKey::parse) {
-                Some(key) => found.push((metadata.modified().ok(), key, metadata.len())),
+                Some(key) => blocks.push((metadata.modified().ok(), key, metadata.len())),
                 // An earlier process did not finish the write of this file.
                 None if metadata.is_file() => drop(fs::remove_file(entry.path())),
                 None => {}
             }
         }
-        found.sort_by_key(|(modified, ..)| *modified);
+        blocks.sort_by_key(|(modified, ..)| *modified);
         let mut state = State::default();
-        for (_, key, bytes) in found {
+        for (_, key, bytes) in blocks {
             state.insert(key, bytes);
             state.set_written(key);
         }

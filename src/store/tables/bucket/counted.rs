@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 
 use crate::store::tables::bucket::metrics::BucketMetrics;
 
-/// Maximum size of the cached entries in bytes. An entry has a few kilobytes, and a checkpoint follows every 50
-/// entries.
+/// Maximum size of the cached entries in bytes. An entry has a few kilobytes, and by default a checkpoint follows every
+/// 50 entries.
 const ENTRIES_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
 }
 
 /// Returns a stream of `length` bytes. If fewer bytes arrive, the stream ends with an error. Errors are counted.
-fn whole(
+fn check_length(
     stream: BoxStream<'static, Result<Bytes>>,
     length: u64,
     location: &Path,
@@ -160,7 +160,7 @@ impl ObjectStore for Counted {
         let length = result.range.end.saturating_sub(result.range.start);
         self.metrics.read_bytes.inc_by(length);
         if !is_head && let GetResultPayload::Stream(stream) = result.payload {
-            result.payload = GetResultPayload::Stream(whole(stream, length, location, self.metrics.clone()));
+            result.payload = GetResultPayload::Stream(check_length(stream, length, location, self.metrics.clone()));
         }
         if !entry {
             return Ok(result);
@@ -227,7 +227,7 @@ mod tests {
         let metrics = BucketMetrics::default();
         let read = |lengths: [usize; 2]| {
             let pieces = lengths.map(|length| Ok(Bytes::from(vec![0; length])));
-            let pieces = whole(stream::iter(pieces).boxed(), 5, &Path::from("a"), metrics.clone());
+            let pieces = check_length(stream::iter(pieces).boxed(), 5, &Path::from("a"), metrics.clone());
             pieces.try_collect::<Vec<Bytes>>()
         };
         assert_eq!(read([2, 3]).await.unwrap().concat().len(), 5);

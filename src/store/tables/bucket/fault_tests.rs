@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::store::Store;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::deletion::request::Deletion;
@@ -371,9 +371,9 @@ async fn work(store: &Store) -> Vec<String> {
 struct FullSpool(AtomicUsize);
 
 impl FaultHook for FullSpool {
-    fn check(&self, place: Place) -> std::io::Result<()> {
+    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
         match place {
-            Place::FileCreate(_) if self.0.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) => {
+            FaultPoint::FileCreate(_) if self.0.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) => {
                 Err(std::io::ErrorKind::StorageFull.into())
             }
             _ => Ok(()),
@@ -405,15 +405,15 @@ async fn a_flush_to_a_bucket_needs_no_room_on_the_disk() {
 struct FullOfLog(AtomicBool);
 
 impl FaultHook for FullOfLog {
-    fn check(&self, place: Place) -> std::io::Result<()> {
-        if place == Place::LogCreate && !self.0.load(Ordering::SeqCst) {
+    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
+        if place == FaultPoint::LogCreate && !self.0.load(Ordering::SeqCst) {
             return Err(std::io::ErrorKind::StorageFull.into());
         }
         Ok(())
     }
 
-    fn done(&self, place: Place) {
-        if place == Place::LogDelete {
+    fn done(&self, place: FaultPoint) {
+        if place == FaultPoint::LogDelete {
             self.0.store(true, Ordering::SeqCst);
         }
     }
@@ -572,12 +572,12 @@ struct Killed {
 }
 
 impl FaultHook for Killed {
-    fn check(&self, place: Place) -> std::io::Result<()> {
-        if self.is_on.load(Ordering::SeqCst) && place == Place::Committed(Table::Profiles) {
+    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
+        if self.is_on.load(Ordering::SeqCst) && place == FaultPoint::Committed(Table::Profiles) {
             self.has_committed.store(true, Ordering::SeqCst);
         }
         match place {
-            Place::LogDelete | Place::FolderWrite if self.has_committed.load(Ordering::SeqCst) => {
+            FaultPoint::LogDelete | FaultPoint::FolderWrite if self.has_committed.load(Ordering::SeqCst) => {
                 Err(std::io::Error::other("killed"))
             }
             _ => Ok(()),
@@ -649,13 +649,13 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
 
 /// Blocks the first operation at a place until the test releases it.
 pub(super) struct Waits {
-    pub(super) place: Mutex<Option<Place>>,
+    pub(super) place: Mutex<Option<FaultPoint>>,
     pub(super) reached: SyncSender<()>,
     pub(super) go_on: Mutex<std::sync::mpsc::Receiver<()>>,
 }
 
 impl FaultHook for Waits {
-    fn check(&self, place: Place) -> std::io::Result<()> {
+    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
         if self.place.lock().take_if(|wanted| *wanted == place).is_some() {
             let _ = self.reached.send(());
             let _ = self.go_on.lock().recv_timeout(Duration::from_mins(1));
@@ -691,9 +691,9 @@ async fn start_a_copy_within(merges: bool) {
     push(&store, 1).await;
     let expected = if merges { once([1, 2, 3]) } else { once([1]) };
     let place = if merges {
-        Place::EntryLink(Table::Samples)
+        FaultPoint::EntryLink(Table::Samples)
     } else {
-        Place::Commit(Table::ALL[0])
+        FaultPoint::Commit(Table::ALL[0])
     };
     *hook.place.lock() = Some(place);
     let working = tokio::spawn({

@@ -20,7 +20,7 @@ pub struct Operation {
 pub struct BucketMetrics {
     /// Operations on the bucket. Retries within one operation are not counted.
     pub requests: Family<Operation, Counter>,
-    /// Operations that failed after all attempts. `NotFound` and `AlreadyExists` are not failures.
+    /// Operations that failed after all attempts. `NotFound`, `AlreadyExists` and `Precondition` are not failures.
     pub failures: Family<Operation, Counter>,
     /// Bytes read from the bucket.
     pub read_bytes: Counter,
@@ -89,7 +89,7 @@ impl BucketMetrics {
         metrics
     }
 
-    /// Counts an operation and its failure.
+    /// Counts an operation. If `error` is a failure, also counts the failure.
     pub fn count(&self, operation: &'static str, error: Option<&object_store::Error>) {
         self.requests.get_or_create(&Operation { operation }).inc();
         if let Some(error) = error {

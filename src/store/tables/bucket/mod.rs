@@ -11,10 +11,12 @@ mod counted;
 mod fault_tests;
 pub(crate) mod metrics;
 pub mod options;
+mod options_error;
 mod reader;
 #[cfg(test)]
 mod servers_tests;
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -41,13 +43,13 @@ pub use options::{BucketOptions, Provider, Secret};
 /// Number of threads for requests. The threads mostly wait.
 const THREADS: usize = 2;
 /// Maximum size in bytes of a file that is uploaded in one request.
-const PUT_BYTES: u64 = 16 << 20;
+const MAX_PUT_BYTES: u64 = 16 << 20;
 /// Size of one part of a multipart upload in bytes.
 const PART_BYTES: usize = 8 << 20;
 
 /// An object that a listing found.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ListedObject {
     /// Path relative to the root of the tables.
     pub path: String,
     /// Size of the object in bytes.
@@ -73,12 +75,12 @@ pub struct Bucket {
 
 impl Bucket {
     /// Creates the client without a request to the bucket. `dir` is the data folder, in which `cache/` and `spool/` are
-    /// created. It is `None` for a reader that stores nothing on disk.
+    /// created. `dir` is `None` for a reader that stores nothing on disk.
     pub fn open(options: &BucketOptions, dir: Option<&Path>, metrics: BucketMetrics) -> Result<Self, StoreError> {
         let address = options.address();
-        let refused = |reason: String| StoreError::Bucket {
+        let refused = |error: &dyn Display| StoreError::Bucket {
             address: address.clone(),
-            reason,
+            reason: error.to_string(),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -87,9 +89,9 @@ impl Bucket {
             .build()
             .map_err(StoreError::io("start threads for", Path::new(&address)))?;
         let handle = runtime.handle().clone();
-        let client = options.client(&handle).map_err(refused)?;
-        let url = Url::parse(&address).map_err(|error| refused(error.to_string()))?;
-        let prefix = Location::parse(options.prefix.trim_matches('/')).map_err(|error| refused(error.to_string()))?;
+        let client = options.client(&handle).map_err(|error| refused(&error))?;
+        let url = Url::parse(&address).map_err(|error| refused(&error))?;
+        let prefix = Location::parse(options.prefix.trim_matches('/')).map_err(|error| refused(&error))?;
         let store: Arc<dyn ObjectStore> = Arc::new(Counted::new(client, metrics.clone()));
         let (spool, cache) = if let Some(dir) = dir {
             (dir.join("spool"), dir.join("cache"))
@@ -157,16 +159,16 @@ impl Bucket {
     }
 
     /// Returns the location in the bucket of the object at `path`, which is relative to the root of the tables.
-    pub fn location(&self, path: &str) -> Result<Location, String> {
+    pub fn location(&self, path: &str) -> Result<Location, object_store::path::Error> {
         let all = match self.prefix.as_ref() {
             "" => path.to_owned(),
             prefix => format!("{prefix}/{path}"),
         };
-        Location::parse(all).map_err(|error| error.to_string())
+        Location::parse(all)
     }
 
-    /// Returns all objects below `folder`. [`Found::path`] is relative to the root of the tables.
-    pub fn list(&self, folder: &str) -> io::Result<Vec<Found>> {
+    /// Returns all objects below `folder`. [`ListedObject::path`] is relative to the root of the tables.
+    pub fn list(&self, folder: &str) -> io::Result<Vec<ListedObject>> {
         let prefix = self.location(folder).map_err(io::Error::other)?;
         let skip = match self.prefix.as_ref().len() {
             0 => 0,
@@ -177,7 +179,7 @@ impl Bucket {
         Ok(objects
             .into_iter()
             .filter_map(|object| {
-                Some(Found {
+                Some(ListedObject {
                     path: object.location.as_ref().get(skip..)?.to_owned(),
                     size: object.size,
                     modified: object.last_modified.into(),
@@ -228,7 +230,7 @@ impl Bucket {
                 // These blocks are not cached: inputs of a merge are not read again, and would evict blocks that
                 // queries need.
                 let (store, location) = (self.store.clone(), location.clone());
-                let end = size.min(at + PUT_BYTES);
+                let end = size.min(at + MAX_PUT_BYTES);
                 self.run(async move { store.get_range(&location, at..end).await })?
             };
             if data.is_empty() {
@@ -267,7 +269,7 @@ impl Bucket {
         let location = self.location(path).map_err(io::Error::other)?;
         let size = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(0))?;
-        if size <= PUT_BYTES {
+        if size <= MAX_PUT_BYTES {
             let mut data = Vec::with_capacity(size as usize);
             file.read_to_end(&mut data)?;
             let data = Bytes::from(data);

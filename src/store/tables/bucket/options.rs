@@ -16,6 +16,8 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use tokio::runtime::Handle;
 
+use crate::store::tables::bucket::options_error::OptionsError;
+
 /// Timeout of one request, which transfers at most one file.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for a connection to the server of the bucket.
@@ -158,7 +160,7 @@ impl BucketOptions {
     }
 
     /// Creates the client. Its connections use the runtime of `handle`. Fails on invalid options, without a request.
-    pub fn client(&self, handle: &Handle) -> Result<Arc<dyn ObjectStore>, String> {
+    pub fn client(&self, handle: &Handle) -> Result<Arc<dyn ObjectStore>, OptionsError> {
         let connector = SpawnedReqwestConnector::new(handle.clone());
         let retry = RetryConfig {
             backoff: BackoffConfig {
@@ -166,7 +168,8 @@ impl BucketOptions {
                 max_backoff: Duration::from_secs(4),
                 base: 2.0,
             },
-            // Only the timeout limits the retries. Waits are random: ten waits once lasted only 1.6 s in total.
+            // Only the timeout limits the retries. Waits are random, so a maximum number of retries could be reached
+            // after a second or two.
             max_retries: usize::MAX,
             retry_timeout: RETRY_TIMEOUT,
         };
@@ -175,38 +178,39 @@ impl BucketOptions {
             .with_connect_timeout(CONNECT_TIMEOUT)
             .with_allow_invalid_certificates(self.http.skip_verify);
         if let Some(path) = &self.http.ca_file {
-            let pem = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            let certificates = Certificate::from_pem_bundle(&pem)
-                .map_err(|error| format!("cannot use the certificates of {}: {error}", path.display()))?;
+            let pem = std::fs::read(path).map_err(|source| OptionsError::File {
+                path: path.clone(),
+                source,
+            })?;
+            let certificates = Certificate::from_pem_bundle(&pem).map_err(|source| OptionsError::Certificates {
+                path: path.clone(),
+                source,
+            })?;
             for certificate in certificates {
                 client = client.with_root_certificate(certificate);
             }
         }
-        let refused = |error: object_store::Error| error.to_string();
         Ok(match &self.provider {
             Provider::S3(options) => Arc::new(
                 options
                     .builder(client)?
                     .with_retry(retry)
                     .with_http_connector(connector)
-                    .build()
-                    .map_err(refused)?,
+                    .build()?,
             ),
             Provider::Gcs(options) => Arc::new(
                 options
                     .builder(client)?
                     .with_retry(retry)
                     .with_http_connector(connector)
-                    .build()
-                    .map_err(refused)?,
+                    .build()?,
             ),
             Provider::Azure(options) => Arc::new(
                 options
                     .builder(client)?
                     .with_retry(retry)
                     .with_http_connector(connector)
-                    .build()
-                    .map_err(refused)?,
+                    .build()?,
             ),
             Provider::Given(given) => given.store.clone(),
         })
@@ -214,7 +218,7 @@ impl BucketOptions {
 }
 
 impl S3Options {
-    fn builder(&self, client: ClientOptions) -> Result<AmazonS3Builder, String> {
+    fn builder(&self, client: ClientOptions) -> Result<AmazonS3Builder, OptionsError> {
         // Commits rely on conditional puts (`If-None-Match: *`), the builder's default.
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.bucket)
@@ -244,14 +248,12 @@ impl S3Options {
                 }
             }
             (None, None) => {}
-            _ => return Err("storage.s3 needs both access_key_id and secret_access_key, or neither".to_owned()),
+            _ => return Err(OptionsError::S3Keys),
         }
         Ok(match &self.encryption {
             None => builder,
             Some(S3Encryption::S3) => {
-                let key: AmazonS3ConfigKey = "aws_server_side_encryption"
-                    .parse()
-                    .map_err(|error: object_store::Error| error.to_string())?;
+                let key: AmazonS3ConfigKey = "aws_server_side_encryption".parse()?;
                 builder.with_config(key, "AES256")
             }
             Some(S3Encryption::Kms(key)) => builder.with_sse_kms_encryption(key),
@@ -259,7 +261,7 @@ impl S3Options {
     }
 
     /// Returns the endpoint as a URL. Pyroscope's endpoints are `host:port`, but URLs are accepted too.
-    fn endpoint_url(&self) -> Result<Option<String>, String> {
+    fn endpoint_url(&self) -> Result<Option<String>, OptionsError> {
         let Some(endpoint) = &self.endpoint else {
             return Ok(None);
         };
@@ -272,17 +274,20 @@ impl S3Options {
             format!("https://{endpoint}")
         };
         match url::Url::parse(&url) {
-            Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => Err(format!(
-                "storage.s3.endpoint: `{endpoint}` is neither `host:port` nor a URL"
-            )),
-            Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
-                Err("storage.s3.endpoint: keys belong in access_key_id and secret_access_key".to_owned())
+            Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => {
+                Err(OptionsError::EndpointForm(endpoint.to_owned()))
             }
-            Ok(parsed) if parsed.scheme() == "http" && !self.insecure => Err(format!(
-                "storage.s3.endpoint: `{endpoint}` is not encrypted; to allow that, set `insecure: true`"
-            )),
+            Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
+                Err(OptionsError::EndpointWithKeys)
+            }
+            Ok(parsed) if parsed.scheme() == "http" && !self.insecure => {
+                Err(OptionsError::Unencrypted(endpoint.to_owned()))
+            }
             Ok(_) => Ok(Some(url)),
-            Err(error) => Err(format!("storage.s3.endpoint: `{endpoint}` cannot be used: {error}")),
+            Err(source) => Err(OptionsError::Endpoint {
+                endpoint: endpoint.to_owned(),
+                source,
+            }),
         }
     }
 }
@@ -296,17 +301,16 @@ fn host_of_bucket(url: &str, bucket: &str) -> String {
 }
 
 impl GcsOptions {
-    fn builder(&self, client: ClientOptions) -> Result<GoogleCloudStorageBuilder, String> {
+    fn builder(&self, client: ClientOptions) -> Result<GoogleCloudStorageBuilder, OptionsError> {
         let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(&self.bucket);
         let mut client = client;
         if let Some(account) = &self.service_account {
             // The error of the builder itself would quote the secret text.
-            let parsed: serde_json::Value = serde_json::from_str(&account.0).map_err(|_| {
-                "storage.gcs.service_account: the value must be the JSON key of a service account".to_owned()
-            })?;
+            let parsed: Result<serde_json::Value, _> = serde_json::from_str(&account.0);
+            let parsed = parsed.map_err(|_| OptionsError::ServiceAccount)?;
             for key in ["client_email", "private_key"] {
                 if parsed.get(key).and_then(serde_json::Value::as_str).is_none() {
-                    return Err(format!("storage.gcs.service_account: the JSON key lacks `{key}`"));
+                    return Err(OptionsError::ServiceAccountKey(key));
                 }
             }
             builder = builder.with_service_account_key(&account.0);
@@ -328,7 +332,7 @@ impl GcsOptions {
 }
 
 impl AzureOptions {
-    fn builder(&self, client: ClientOptions) -> Result<MicrosoftAzureBuilder, String> {
+    fn builder(&self, client: ClientOptions) -> Result<MicrosoftAzureBuilder, OptionsError> {
         let mut builder = MicrosoftAzureBuilder::from_env()
             .with_account(&self.account)
             .with_container_name(&self.container);
@@ -351,11 +355,7 @@ impl AzureOptions {
             }
             (_, Some(id), None) => builder = builder.with_client_id(id),
             (None, None, None) => {}
-            _ => {
-                return Err(
-                    "storage.azure: a service principal needs az_tenant_id, client_id and client_secret".to_owned(),
-                );
-            }
+            _ => return Err(OptionsError::ServicePrincipal),
         }
         Ok(builder.with_client_options(client))
     }
@@ -379,8 +379,13 @@ mod tests {
         assert_eq!(insecure.endpoint_url().unwrap().unwrap(), "http://minio:9000");
         assert_eq!(url("s3.example.com").unwrap(), "https://s3.example.com");
         assert_eq!(url("https://x/").unwrap(), "https://x");
-        assert!(url("http://x").unwrap_err().contains("insecure"));
-        assert!(url("https://key:secret@x").unwrap_err().contains("access_key_id"));
+        assert!(url("http://x").unwrap_err().to_string().contains("insecure"));
+        assert!(
+            url("https://key:secret@x")
+                .unwrap_err()
+                .to_string()
+                .contains("access_key_id")
+        );
         assert!(url("ftp://x").is_err());
     }
 
@@ -403,13 +408,19 @@ mod tests {
             access_key_id: Some("id".to_owned()),
             ..S3Options::default()
         };
-        assert!(options.builder(ClientOptions::new()).unwrap_err().contains("both"));
+        assert!(
+            options
+                .builder(ClientOptions::new())
+                .unwrap_err()
+                .to_string()
+                .contains("both")
+        );
         let account = GcsOptions {
             bucket: "b".to_owned(),
             service_account: Some(Secret("{\"private_key\": \"hush\"}".to_owned())),
             ..GcsOptions::default()
         };
-        let error = account.builder(ClientOptions::new()).unwrap_err();
+        let error = account.builder(ClientOptions::new()).unwrap_err().to_string();
         assert!(error.contains("client_email") && !error.contains("hush"), "{error}");
     }
 

@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 
 use super::fault_tests::{Fault, Faulty, Waits, bucket_options, found, numbered, once, open, open_on, push};
 use crate::store::Store;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::maintenance::Work;
 use crate::store::maintenance::deletion::request::Deletion;
-use crate::store::tables::root::At;
+use crate::store::tables::root::DataLocation;
 use crate::store::tables::snapshot::{FileEntry, SnapshotSource as _};
 use crate::store::tests::scratch;
 use alluvium_profile::TimeSpan;
@@ -28,14 +28,14 @@ async fn a_deletion_reaches_what_another_server_flushed_before_it_was_asked_for(
     let (one, two, three) = (scratch(), scratch(), scratch());
     let bucket = Faulty::new(Fault::Refused);
     // The poll intervals are an hour, so no server polls the tables on its own.
-    let asked = open(one.path(), &bucket);
+    let requested = open(one.path(), &bucket);
     let other = open(two.path(), &bucket);
     let refused = other.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;
     assert!(refused.is_empty(), "{refused:?}");
     push(&other, 2).await;
     other.flush().await.unwrap();
-    asked.maintain(deletion("gone")).await.unwrap();
-    assert_eq!(found(&asked, &bucket).await, once([2]));
+    requested.maintain(deletion("gone")).await.unwrap();
+    assert_eq!(found(&requested, &bucket).await, once([2]));
     let seen = open(three.path(), &bucket);
     assert_eq!(found(&seen, &bucket).await, once([2]));
 }
@@ -47,7 +47,7 @@ async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_
     let (reached, is_reached) = sync_channel(8);
     let (go_on, goes_on) = sync_channel(8);
     let hook = Waits {
-        place: Mutex::new(Some(Place::Commit(Table::Profiles))),
+        place: Mutex::new(Some(FaultPoint::Commit(Table::Profiles))),
         reached,
         go_on: Mutex::new(goes_on),
     };
@@ -65,7 +65,7 @@ async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_
     started.maintain(Work::Compact).await.unwrap();
     assert_eq!(found(&started, &bucket).await, once([2]));
     let options = bucket_options(&bucket);
-    let at = At {
+    let at = DataLocation {
         dir: three.path(),
         bucket: Some(&options),
     };

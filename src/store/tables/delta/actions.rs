@@ -19,13 +19,13 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 use crate::store::tables::stats::{Bounds, FileStats};
-use alluvium_profile::{SeriesId, TenantId};
+use alluvium_profile::{SeriesId, TenantError, TenantId};
 
 /// Statistics member that holds the XXH3 of the file's bytes as 16 hexadecimal digits. Other readers skip unknown
 /// members.
 const CHECKSUM: &str = "alluviumXxh3";
 /// Statistics member that holds the start of the file's tail, and the XXH3 of the tail as 16 hexadecimal digits.
-const TAIL: &str = "alluviumTail";
+const TAIL_STATISTIC: &str = "alluviumTail";
 
 /// A file that was written and is about to be committed.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub(crate) struct NewFile {
     /// Time of the last modification in milliseconds since 1970.
     pub(crate) modified_ms: i64,
     pub(crate) tenant: TenantId,
-    /// Partition: the day since 1970.
+    /// Partition: days since 1970.
     pub(crate) day: i32,
     /// Row count and bounds of the columns.
     pub(crate) stats: FileStats,
@@ -62,22 +62,43 @@ impl NewFile {
     }
 }
 
-/// Returns a flag for each row of a batch: true if the row is a live file with a path in `wanted`. The batch is scan
+/// The reason why the metadata of a scan cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScanError {
+    #[error("the scan has no text column `{0}`")]
+    NoTextColumn(&'static str),
+    #[error("the scan has no column `{0}`")]
+    NoColumn(&'static str),
+    #[error("`{column}` is not {expected}")]
+    Type {
+        column: &'static str,
+        /// The expected type, with its article.
+        expected: &'static str,
+    },
+    #[error("file `{0}` has no tenant")]
+    NoTenant(String),
+    #[error("file `{file}`: {source}")]
+    Tenant { file: String, source: TenantError },
+    #[error("file `{0}` has no day")]
+    NoDay(String),
+}
+
+/// Returns a flag for each row of a batch: true if the row is a live file with a path in `paths`. The batch is scan
 /// metadata of the kernel. The paths have the form of [`FileEntry::path`].
 pub(crate) fn select(
     table: Table,
     batch: &RecordBatch,
     selected: &[bool],
-    wanted: &HashSet<String>,
-) -> Result<Vec<bool>, String> {
+    paths: &HashSet<String>,
+) -> Result<Vec<bool>, ScanError> {
     let path = batch
         .column_by_name("path")
         .and_then(|column| column.as_string_opt::<i32>())
-        .ok_or("the scan has no text column `path`")?;
+        .ok_or(ScanError::NoTextColumn("path"))?;
     Ok((0..batch.num_rows())
         .map(|row| {
             selected.get(row).copied().unwrap_or(true)
-                && wanted.contains(&format!("{}/{}", table.name(), unescape(path.value(row))))
+                && paths.contains(&format!("{}/{}", table.name(), unescape(path.value(row))))
         })
         .collect())
 }
@@ -118,22 +139,18 @@ fn stats_array(stats: &FileStats, checksum: Option<Checksum>) -> Result<StructAr
     let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
     let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
     if let Some(time) = stats.time {
-        let least = time.least.div_euclid(1_000);
-        let most = time.most.saturating_add(999).div_euclid(1_000);
-        columns.push((TIME, texts(time_text(least)), texts(time_text(most))));
+        let min = time.min.div_euclid(1_000);
+        let max = time.max.saturating_add(999).div_euclid(1_000);
+        columns.push((TIME, texts(time_text(min)), texts(time_text(max))));
     }
     if let Some(types) = &stats.profile_type {
-        columns.push((
-            PROFILE_TYPE,
-            texts(types.least.to_string()),
-            texts(types.most.to_string()),
-        ));
+        columns.push((PROFILE_TYPE, texts(types.min.to_string()), texts(types.max.to_string())));
     }
     if let Some(series) = stats.series {
-        columns.push((SERIES, integers(series.least.0), integers(series.most.0)));
+        columns.push((SERIES, integers(series.min.0), integers(series.max.0)));
     }
     if let Some(stacks) = stats.stack {
-        columns.push((STACK, integers(stacks.least.0), integers(stacks.most.0)));
+        columns.push((STACK, integers(stacks.min.0), integers(stacks.max.0)));
     }
     let zeros = columns.iter().map(|(name, ..)| (*name, integers(0))).collect();
     let low = columns.iter().map(|(name, low, _)| (*name, low.clone())).collect();
@@ -147,7 +164,7 @@ fn stats_array(stats: &FileStats, checksum: Option<Checksum>) -> Result<StructAr
     if let Some(checksum) = checksum {
         parts.push((CHECKSUM, texts(format!("{:016x}", checksum.file))));
         if let Some(tail) = checksum.tail {
-            parts.push((TAIL, texts(format!("{}-{:016x}", tail.start, tail.hash))));
+            parts.push((TAIL_STATISTIC, texts(format!("{}-{:016x}", tail.start, tail.hash))));
         }
     }
     structure(parts)
@@ -163,25 +180,26 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
 }
 
 /// Returns the live files from the rows that `selected` marks. The batch is scan metadata of the kernel with the
-/// columns `path`, `size`, `stats` and `fileConstantValues`. The error names a missing column or value.
-pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
-    let column = |name: &str| {
-        batch
-            .column_by_name(name)
-            .ok_or_else(|| format!("the scan has no column `{name}`"))
+/// columns `path`, `size`, `stats` and `fileConstantValues`.
+pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, ScanError> {
+    let column = |name: &'static str| batch.column_by_name(name).ok_or(ScanError::NoColumn(name));
+    let wrong = |column: &'static str, expected: &'static str| ScanError::Type { column, expected };
+    let text = |name: &'static str| {
+        let column = column(name)?.as_string_opt::<i32>();
+        column.ok_or_else(|| wrong(name, "text"))
     };
-    let path = column("path")?.as_string_opt::<i32>().ok_or("`path` is not text")?;
+    let path = text("path")?;
     let size = column("size")?
         .as_primitive_opt::<Int64Type>()
-        .ok_or("`size` is not a number")?;
-    let stats = column("stats")?.as_string_opt::<i32>().ok_or("`stats` is not text")?;
+        .ok_or_else(|| wrong("size", "a number"))?;
+    let stats = text("stats")?;
     let constants = column("fileConstantValues")?
         .as_struct_opt()
-        .ok_or("`fileConstantValues` is not a struct")?;
+        .ok_or_else(|| wrong("fileConstantValues", "a struct"))?;
     let partition = constants
         .column_by_name("partitionValues")
         .and_then(|array| array.as_map_opt())
-        .ok_or("`partitionValues` is not a map")?;
+        .ok_or_else(|| wrong("partitionValues", "a map"))?;
     let mut files = Vec::new();
     for row in 0..batch.num_rows() {
         if !selected.get(row).copied().unwrap_or(true) {
@@ -196,11 +214,14 @@ pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> R
                 .map(|index| texts.value(index).to_owned())
         };
         let name = path.value(row);
-        let tenant = value_of("tenant").ok_or_else(|| format!("file `{name}` has no tenant"))?;
-        let tenant = tenant.parse().map_err(|error| format!("file `{name}`: {error}"))?;
+        let file = || name.to_owned();
+        let tenant = value_of("tenant").ok_or_else(|| ScanError::NoTenant(file()))?;
+        let tenant = tenant
+            .parse()
+            .map_err(|source| ScanError::Tenant { file: file(), source })?;
         let day = value_of("day")
             .and_then(|day| parse_day(&day))
-            .ok_or_else(|| format!("file `{name}` has no day"))?;
+            .ok_or_else(|| ScanError::NoDay(file()))?;
         let mut entry = FileEntry {
             table,
             path: format!("{}/{}", table.name(), unescape(name)),
@@ -230,7 +251,7 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
     entry.rows = stats.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0);
     let text = |name: &str| stats.get(name).and_then(serde_json::Value::as_str);
     let tail = || {
-        let (start, hash) = text(TAIL)?.split_once('-')?;
+        let (start, hash) = text(TAIL_STATISTIC)?.split_once('-')?;
         Some(Tail {
             start: start.parse().ok()?,
             hash: u64::from_str_radix(hash, 16).ok()?,
@@ -239,17 +260,16 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
     let whole = text(CHECKSUM).and_then(|text| u64::from_str_radix(text, 16).ok());
     entry.checksum = whole.map(|file| Checksum { file, tail: tail() });
     entry.series =
-        range(SERIES).and_then(|(least, most)| Some(Bounds::new(SeriesId(least.as_i64()?), SeriesId(most.as_i64()?))));
+        range(SERIES).and_then(|(min, max)| Some(Bounds::new(SeriesId(min.as_i64()?), SeriesId(max.as_i64()?))));
     entry.profile_type =
-        range(PROFILE_TYPE).and_then(|(least, most)| Some(Bounds::new(least.as_str()?.into(), most.as_str()?.into())));
+        range(PROFILE_TYPE).and_then(|(min, max)| Some(Bounds::new(min.as_str()?.into(), max.as_str()?.into())));
     // Another writer may have truncated the largest time to milliseconds.
     let micros = |value: &serde_json::Value| {
         DateTime::parse_from_rfc3339(value.as_str()?)
             .ok()
             .map(|time| time.timestamp_micros())
     };
-    entry.time =
-        range(TIME).and_then(|(least, most)| Some(Bounds::new(micros(least)?, micros(most)?.saturating_add(999))));
+    entry.time = range(TIME).and_then(|(min, max)| Some(Bounds::new(micros(min)?, micros(max)?.saturating_add(999))));
 }
 
 /// Returns a day in the form of paths, such as `2026-11-21`.

@@ -12,7 +12,7 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSys
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::tables::delta::sums;
 use alluvium_base::file::{Staged, sync_parent};
@@ -37,14 +37,16 @@ impl Committer for SyncedCommitter {
         let staged = Staged::new(&path);
         let temporary_url = file_url(staged.temporary())?;
         let (table, faults) = (self.table, &self.faults);
-        faults.check(Place::EntryWrite(table)).map_err(KernelError::IOError)?;
+        faults
+            .check(FaultPoint::EntryWrite(table))
+            .map_err(KernelError::IOError)?;
         let size = engine
             .json_handler()
             .write_json_file(&temporary_url, Box::new(actions), true)?;
-        faults.done(Place::EntryWrite(table));
+        faults.done(FaultPoint::EntryWrite(table));
         let linked = faults
-            .run(Place::EntrySync(table), || staged.sync())
-            .and_then(|()| faults.run(Place::EntryLink(table), || staged.link()));
+            .run(FaultPoint::EntrySync(table), || staged.sync())
+            .and_then(|()| faults.run(FaultPoint::EntryLink(table), || staged.link()));
         drop(staged);
         match linked {
             Ok(()) => {}
@@ -53,7 +55,7 @@ impl Committer for SyncedCommitter {
             }
             Err(error) => return Err(KernelError::IOError(error)),
         }
-        let synced = faults.run(Place::EntryFolderSync(table), || sync_parent(&path));
+        let synced = faults.run(FaultPoint::EntryFolderSync(table), || sync_parent(&path));
         // The checksums are also written if the sync failed, because the entry has its name and readers already see the
         // entry.
         write_sums(&path, table, faults);
@@ -79,7 +81,7 @@ impl Committer for SyncedCommitter {
 /// Writes the checksums of a file of the log. Errors are logged and ignored, because the commit is valid without
 /// checksums. However, damage of a file without checksums goes unnoticed.
 pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
-    if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
+    if let Err(error) = faults.run(FaultPoint::LogSums(table), || sums::write(path)) {
         tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's \
             log");
     }
@@ -112,12 +114,12 @@ impl Committer for ObjectCommitter {
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
         self.faults
-            .check(Place::EntryLink(self.table))
+            .check(FaultPoint::EntryLink(self.table))
             .map_err(KernelError::IOError)?;
         let response = self.inner.commit(engine, actions, commit_metadata)?;
         // A failure from here on means that only the response was lost. The entry exists.
         self.faults
-            .check(Place::EntryFolderSync(self.table))
+            .check(FaultPoint::EntryFolderSync(self.table))
             .map_err(KernelError::IOError)?;
         Ok(response)
     }

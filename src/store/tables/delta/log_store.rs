@@ -33,12 +33,12 @@ const LOG: &str = "_delta_log";
 #[derive(Debug)]
 pub(super) struct LogStore {
     inner: Arc<dyn ObjectStore>,
-    place: Place,
+    location: LogLocation,
 }
 
-/// Place of the log. It decides whether reads are verified or listings are completed.
+/// Location of the log. The location decides whether reads are verified or listings are completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LogLocation {
     Disk,
     Bucket,
 }
@@ -48,7 +48,7 @@ impl LogStore {
     pub(super) fn verified(disk: Arc<dyn ObjectStore>) -> Self {
         Self {
             inner: disk,
-            place: Place::Disk,
+            location: LogLocation::Disk,
         }
     }
 
@@ -56,7 +56,7 @@ impl LogStore {
     pub(super) fn completed(bucket: Arc<dyn ObjectStore>) -> Self {
         Self {
             inner: bucket,
-            place: Place::Bucket,
+            location: LogLocation::Bucket,
         }
     }
 
@@ -64,7 +64,7 @@ impl LogStore {
     async fn read_verified(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let range = options.range.clone();
         let meta = self.inner.get_opts(location, options.with_head(true)).await?.meta;
-        let range = within(range.as_ref(), meta.size);
+        let range = selected_range(range.as_ref(), meta.size);
         let path = LocalFileSystem::new().path_to_filesystem(location)?;
         let bytes = sums::read_range(&path, range.clone()).map_err(|error| Error::Generic {
             store: "table log",
@@ -102,7 +102,7 @@ impl ObjectStore for LogStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        if self.place == Place::Disk && !options.head && is_log_file(location) {
+        if self.location == LogLocation::Disk && !options.head && is_log_file(location) {
             return self.read_verified(location, options).await;
         }
         self.inner.get_opts(location, options).await
@@ -119,7 +119,7 @@ impl ObjectStore for LogStore {
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
         let listed = self.inner.list_with_offset(prefix, offset);
         match Log::of_offset(offset) {
-            Some(log) if self.place == Place::Bucket => {
+            Some(log) if self.location == LogLocation::Bucket => {
                 let inner = self.inner.clone();
                 stream::once(async move { log.complete(&inner, listed.try_collect().await?).await })
                     .map_ok(|found| stream::iter(found.into_iter().map(Ok)))
@@ -147,7 +147,7 @@ fn is_log_file(location: &Path) -> bool {
 }
 
 /// Returns the part of `size` bytes that a request selects.
-fn within(range: Option<&GetRange>, size: u64) -> Range<u64> {
+fn selected_range(range: Option<&GetRange>, size: u64) -> Range<u64> {
     match range {
         None => 0..size,
         Some(GetRange::Bounded(range)) => range.start..range.end.min(size),
@@ -174,41 +174,41 @@ impl Log {
     }
 
     /// Adds the files that the listing lacks. Requests each next name until a file does not exist.
-    async fn complete(&self, store: &Arc<dyn ObjectStore>, mut found: Vec<ObjectMeta>) -> Result<Vec<ObjectMeta>> {
-        let listed = found.len();
-        let of_kind = |found: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
-            let names = found.iter().filter_map(|meta| meta.location.filename());
+    async fn complete(&self, store: &Arc<dyn ObjectStore>, mut listing: Vec<ObjectMeta>) -> Result<Vec<ObjectMeta>> {
+        let listed = listing.len();
+        let of_kind = |listing: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
+            let names = listing.iter().filter_map(|meta| meta.location.filename());
             names
                 .filter(|name| name.get(20..) == Some(suffix))
                 .filter_map(version_of)
                 .collect()
         };
-        let entries = of_kind(&found, ENTRY);
-        let mut checkpoint = of_kind(&found, CHECKPOINT).last().copied();
+        let entries = of_kind(&listing, ENTRY);
+        let mut checkpoint = of_kind(&listing, CHECKPOINT).last().copied();
         // A listing from a version above 0 begins at a checkpoint that a hint names, or after the last known version.
         if self.first > 0 && checkpoint.is_none() && !entries.contains(&self.first) {
-            let meta = self.look(store, self.first, CHECKPOINT).await?;
+            let meta = self.find_file(store, self.first, CHECKPOINT).await?;
             checkpoint = meta.as_ref().map(|_| self.first);
-            found.extend(meta);
+            listing.extend(meta);
         }
         let mut next = checkpoint.map_or(self.first, |version| version + 1);
         loop {
             if !entries.contains(&next) {
-                let Some(meta) = self.look(store, next, ENTRY).await? else {
+                let Some(meta) = self.find_file(store, next, ENTRY).await? else {
                     break;
                 };
-                found.push(meta);
+                listing.push(meta);
             }
             next += 1;
         }
-        if found.len() > listed {
-            found.sort_by(|one, other| one.location.cmp(&other.location));
+        if listing.len() > listed {
+            listing.sort_by(|one, other| one.location.cmp(&other.location));
         }
-        Ok(found)
+        Ok(listing)
     }
 
     /// Returns the file of a version, if it exists.
-    async fn look(&self, store: &Arc<dyn ObjectStore>, version: u64, suffix: &str) -> Result<Option<ObjectMeta>> {
+    async fn find_file(&self, store: &Arc<dyn ObjectStore>, version: u64, suffix: &str) -> Result<Option<ObjectMeta>> {
         let path = Path::parse(format!("{}/{version:020}{suffix}", self.folder))?;
         match store.head(&path).await {
             Ok(meta) => Ok(Some(meta)),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     fn within_usize(range: Option<&GetRange>, size: usize) -> Range<usize> {
-        let range = within(range, size as u64);
+        let range = selected_range(range, size as u64);
         range.start as usize..range.end as usize
     }
 }

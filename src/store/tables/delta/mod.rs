@@ -32,7 +32,7 @@ use delta_kernel_default_engine::DefaultEngine;
 use url::Url;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::{LAYOUT_VERSION, Table};
 use crate::store::tables::root::{Root, log_of};
 use crate::store::tables::snapshot::FileEntry;
@@ -42,8 +42,8 @@ pub(crate) use actions::{NewFile, day_text, unescape};
 use columns::{ENGINE_INFO, LAYOUT_PROPERTY};
 use connection::{committer, connect};
 use executor::InlineExecutor;
-pub(crate) use replace::{Operation, Replaced};
-pub(crate) use transactions::Stamp;
+pub(crate) use replace::{Operation, ReplaceOutcome};
+pub(crate) use transactions::FlushStamp;
 
 /// Number of commits between checkpoints. Opening a table reads at most this many entries one by one.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
@@ -118,7 +118,7 @@ impl DeltaTable {
         };
         match opened.layout_version() {
             Some(found) if found > LAYOUT_VERSION => Err(StoreError::NewerLayout {
-                path: opened.place(),
+                path: opened.location(),
                 found,
                 known: LAYOUT_VERSION,
             }),
@@ -158,7 +158,7 @@ impl DeltaTable {
     }
 
     /// Returns the path or address of the table, for messages.
-    pub(crate) fn place(&self) -> PathBuf {
+    pub(crate) fn location(&self) -> PathBuf {
         self.root.name(self.table.name())
     }
 
@@ -167,7 +167,8 @@ impl DeltaTable {
         self.snapshot.version()
     }
 
-    /// Returns the last version that `writer` committed.
+    /// Returns the last transaction version that `writer` committed: the last segment of its log that the table
+    /// contains.
     pub(crate) fn committed(&self, writer: &str) -> Result<Option<i64>, StoreError> {
         self.snapshot
             .get_app_id_version(writer, self.engine.as_ref())
@@ -196,7 +197,7 @@ impl DeltaTable {
     pub(crate) fn append(
         &mut self,
         (writer, version): (&str, i64),
-        stamp: Option<Stamp>,
+        stamp: Option<FlushStamp>,
         files: &[NewFile],
     ) -> Result<bool, StoreError> {
         self.try_append(writer, version, stamp, files)
@@ -224,7 +225,7 @@ impl DeltaTable {
         &mut self,
         writer: &str,
         version: i64,
-        stamp: Option<Stamp>,
+        stamp: Option<FlushStamp>,
         files: &[NewFile],
     ) -> KernelResult<bool> {
         let engine = self.engine.clone();
@@ -266,7 +267,7 @@ impl DeltaTable {
                         version = conflict.conflict_version(),
                         "another writer committed this version first, trying the next version"
                     );
-                    self.give_way(attempt);
+                    self.wait_before_retry(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
@@ -283,7 +284,7 @@ impl DeltaTable {
             match addition.commit(engine.as_ref())? {
                 CommitResult::Committed(_) => tracing::info!(table = self.table.name(), "added new columns"),
                 // The other writer may be a server that has added the same columns.
-                CommitResult::Conflicted(_) => self.give_way(attempt),
+                CommitResult::Conflicted(_) => self.wait_before_retry(attempt),
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
             self.refresh()?;
@@ -308,16 +309,16 @@ impl DeltaTable {
         };
         let name = folder.join(log_of(self.table)).join("x");
         let sync = || file::sync_parent(&name);
-        let synced = self.faults.run(Place::EntryFolderSync(self.table), sync);
+        let synced = self.faults.run(FaultPoint::EntryFolderSync(self.table), sync);
         synced.map_err(KernelError::IOError)
     }
 
     /// Waits before the next attempt, because another writer committed first. The wait is random and grows with each
     /// attempt.
-    fn give_way(&self, attempt: usize) {
+    fn wait_before_retry(&self, attempt: usize) {
         if self.root.bucket().is_some() {
-            let most = 10u64 << attempt.min(6);
-            std::thread::sleep(Duration::from_millis(rand::random_range(1..=most)));
+            let max = 10u64 << attempt.min(6);
+            std::thread::sleep(Duration::from_millis(rand::random_range(1..=max)));
         }
     }
 
@@ -366,24 +367,24 @@ impl DeltaTable {
         let data = data.map(|batch| batch.and_then(FilteredEngineData::apply_selection_vector));
         let (table, faults) = (self.table, &self.faults);
         faults
-            .check(Place::CheckpointWrite(table))
+            .check(FaultPoint::CheckpointWrite(table))
             .map_err(KernelError::IOError)?;
         let written = engine
             .parquet_handler()
             .write_parquet_file(target, Box::new(data))
             .and_then(|size| {
-                faults.done(Place::CheckpointWrite(table));
+                faults.done(FaultPoint::CheckpointWrite(table));
                 if let Some((staged, _)) = &staged {
                     faults
-                        .run(Place::CheckpointSync(table), || staged.sync())
-                        .and_then(|()| faults.run(Place::CheckpointRename(table), || staged.replace()))
+                        .run(FaultPoint::CheckpointSync(table), || staged.sync())
+                        .and_then(|()| faults.run(FaultPoint::CheckpointRename(table), || staged.replace()))
                         .map_err(KernelError::IOError)?;
                 }
                 Ok(size)
             });
         let size = written?;
         if let Some((_, path)) = &staged {
-            let synced = faults.run(Place::CheckpointFolderSync(table), || file::sync_parent(path));
+            let synced = faults.run(FaultPoint::CheckpointFolderSync(table), || file::sync_parent(path));
             commit::write_sums(path, table, faults);
             synced.map_err(KernelError::IOError)?;
         }
@@ -391,10 +392,10 @@ impl DeltaTable {
             Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still in use"))?;
         let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
         faults
-            .check(Place::CheckpointHint(table))
+            .check(FaultPoint::CheckpointHint(table))
             .map_err(KernelError::IOError)?;
         writer.finalize(engine.as_ref(), &stats)?;
-        faults.done(Place::CheckpointHint(table));
+        faults.done(FaultPoint::CheckpointHint(table));
         let reopened = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
         // A listing of the bucket may lag behind the version that this table has seen.
         if reopened.version() >= self.snapshot.version() {

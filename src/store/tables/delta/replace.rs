@@ -22,7 +22,7 @@ pub(crate) enum Operation {
 
 /// Result of an attempt to replace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replaced {
+pub(crate) enum ReplaceOutcome {
     /// The replacement is committed, by this attempt or an earlier attempt.
     Done,
     /// An earlier attempt committed the replacement, and another server has replaced some of the new files since.
@@ -50,7 +50,7 @@ impl DeltaTable {
         remove: &HashSet<String>,
         add: &[NewFile],
         operation: Operation,
-    ) -> Result<Replaced, StoreError> {
+    ) -> Result<ReplaceOutcome, StoreError> {
         self.try_replace(remove, add, operation)
             .map_err(StoreError::table("replace files of", self.table))
     }
@@ -60,7 +60,7 @@ impl DeltaTable {
         remove: &HashSet<String>,
         add: &[NewFile],
         operation: Operation,
-    ) -> KernelResult<Replaced> {
+    ) -> KernelResult<ReplaceOutcome> {
         let engine = self.engine.clone();
         for attempt in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
@@ -69,10 +69,14 @@ impl DeltaTable {
             if add.iter().any(is_live) {
                 self.sync_log()?;
                 let is_whole = add.iter().all(is_live);
-                return Ok(if is_whole { Replaced::Done } else { Replaced::Overtaken });
+                return Ok(if is_whole {
+                    ReplaceOutcome::Done
+                } else {
+                    ReplaceOutcome::Overtaken
+                });
             }
             if !remove.iter().all(|path| live.contains(path)) {
-                return Ok(Replaced::Stale);
+                return Ok(ReplaceOutcome::Stale);
             }
             let mut transaction = self
                 .snapshot
@@ -83,10 +87,10 @@ impl DeltaTable {
             for metadata in scan.scan_metadata(engine.as_ref())? {
                 let (data, selected) = metadata?.scan_files.into_parts();
                 let data = ArrowEngineData::try_from_engine_data(data)?;
-                let chosen = actions::select(self.table, data.record_batch(), &selected, remove)
+                let removed = actions::select(self.table, data.record_batch(), &selected, remove)
                     .map_err(KernelError::generic)?;
-                if chosen.contains(&true) {
-                    transaction.remove_files(FilteredEngineData::try_new(data, chosen)?);
+                if removed.contains(&true) {
+                    transaction.remove_files(FilteredEngineData::try_new(data, removed)?);
                 }
             }
             for file in add {
@@ -97,7 +101,7 @@ impl DeltaTable {
                     if let Some(snapshot) = committed.post_commit_snapshot() {
                         self.snapshot = snapshot.clone();
                     }
-                    return Ok(Replaced::Done);
+                    return Ok(ReplaceOutcome::Done);
                 }
                 CommitResult::Conflicted(conflict) => {
                     tracing::debug!(
@@ -105,7 +109,7 @@ impl DeltaTable {
                         version = conflict.conflict_version(),
                         "another writer committed this version first, trying the next version"
                     );
-                    self.give_way(attempt);
+                    self.wait_before_retry(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }

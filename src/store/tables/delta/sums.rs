@@ -132,7 +132,7 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
 /// Repairs a file in which each damaged chunk has one flipped bit. Returns false if there is more damage, or no damage.
 /// In 512 bytes, a 32-bit checksum distinguishes each single flipped bit from every other flipped bit and from any two
 /// flipped bits.
-pub(crate) fn mend(path: &Path) -> io::Result<bool> {
+pub(crate) fn repair_bits(path: &Path) -> io::Result<bool> {
     let mut bytes = fs::read(path)?;
     let Ok(sums) = fs::read(sums_path(path)) else {
         return Ok(false);
@@ -144,11 +144,11 @@ pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     for index in wrong {
         let end = ((index + 1) * CHUNK_BYTES).min(bytes.len());
         let chunk = &mut bytes[index * CHUNK_BYTES..end];
-        let wanted = &sums[8 + index * 4..12 + index * 4];
+        let expected = &sums[8 + index * 4..12 + index * 4];
         let bits = chunk.len() * 8;
         let flip = (0..bits).find(|bit| {
             chunk[bit / 8] ^= 1 << (bit % 8);
-            let is_it = crc32fast::hash(chunk).to_be_bytes() == *wanted;
+            let is_it = crc32fast::hash(chunk).to_be_bytes() == *expected;
             chunk[bit / 8] ^= 1 << (bit % 8);
             is_it
         });
@@ -175,7 +175,7 @@ pub(crate) struct Fault {
     pub(crate) path: PathBuf,
     pub(crate) reason: String,
     /// True if reading the table needs the file.
-    pub(crate) matters: bool,
+    pub(crate) is_needed: bool,
 }
 
 /// The files of a log to check.
@@ -188,7 +188,7 @@ pub(crate) enum Extent {
 }
 
 /// Checks the log of a table.
-pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
+pub(crate) fn check_log_files(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     let mut entries: Vec<(u64, PathBuf)> = Vec::new();
     let mut checkpoints: Vec<(u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(log).map_err(StoreError::io("list", log))? {
@@ -208,27 +208,27 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     }
     entries.sort();
     checkpoints.sort();
-    let mut found = LogFiles {
+    let mut log_files = LogFiles {
         files: Vec::new(),
         faults: Vec::new(),
     };
     let fault_of = |path: PathBuf, reason: &str, matters| Fault {
         path,
         reason: reason.to_owned(),
-        matters,
+        is_needed: matters,
     };
     let hint = log.join("_last_checkpoint");
     let named = fs::read(&hint).ok().and_then(|text| version_of_hint(&text));
     match named {
         Some(version) if !log.join(format!("{version:020}.checkpoint.parquet")).exists() => {
-            found.faults.push(fault_of(
+            log_files.faults.push(fault_of(
                 hint,
                 &format!("it names checkpoint {version}, which does not exist"),
                 true,
             ));
         }
         // The hint is optional. Without it, readers list the folder.
-        None if hint.exists() => found.faults.push(fault_of(hint, "it names no checkpoint", false)),
+        None if hint.exists() => log_files.faults.push(fault_of(hint, "it names no checkpoint", false)),
         _ => {}
     }
     let start = checkpoints.last().map(|(version, _)| *version);
@@ -239,7 +239,7 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     for version in from..last {
         let path = log.join(format!("{version:020}.json"));
         if entries.binary_search_by_key(&version, |(version, _)| *version).is_err() && !path.exists() {
-            found
+            log_files
                 .faults
                 .push(fault_of(path, "it is missing, but later entries exist", true));
             break;
@@ -247,28 +247,28 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     }
     let needed = |version: u64| extent == Extent::Whole || start.is_none_or(|start| version >= start);
     let files = entries.into_iter().chain(checkpoints);
-    found.files = files
+    log_files.files = files
         .filter(|(version, _)| needed(*version))
         .map(|(_, path)| path)
         .collect();
-    for path in &found.files {
+    for path in &log_files.files {
         match fault(path) {
-            Ok(Some(reason)) => found.faults.push(fault_of(path.clone(), &reason, true)),
+            Ok(Some(reason)) => log_files.faults.push(fault_of(path.clone(), &reason, true)),
             Ok(None) => {}
             // A running server has removed old files from its log.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("read", path)(error)),
         }
     }
-    Ok(found)
+    Ok(log_files)
 }
 
 /// Fails if a log file that is read to open the table is damaged. The error names the first such file.
 pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
-    match look(log, Extent::Needed)?
+    match check_log_files(log, Extent::Needed)?
         .faults
         .into_iter()
-        .find(|fault| fault.matters)
+        .find(|fault| fault.is_needed)
     {
         None => Ok(()),
         Some(fault) => Err(StoreError::Damaged {
@@ -284,14 +284,14 @@ pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
 /// Repairs a table's log where a repair loses nothing. Returns the repaired files, each with the kind of repair.
 pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     let mut done = Vec::new();
-    for Fault { path, .. } in look(log, Extent::Whole)?.faults {
+    for Fault { path, .. } in check_log_files(log, Extent::Whole)?.faults {
         if path.ends_with("_last_checkpoint") {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             done.push((
                 path,
-                "removed because it names no checkpoint; readers list the log instead".to_owned(),
+                "removed because it names no existing checkpoint; readers list the log instead".to_owned(),
             ));
-        } else if path.exists() && mend(&path).map_err(StoreError::io("repair", &path))? {
+        } else if path.exists() && repair_bits(&path).map_err(StoreError::io("repair", &path))? {
             done.push((path, "repaired flipped bits".to_owned()));
         } else if path.extension().is_some_and(|end| end == "parquet") && has_entries_before(log, &path) {
             let damaged = path.with_extension("damaged");
@@ -339,13 +339,13 @@ mod tests {
             }
             fs::write(&path, &bytes).unwrap();
             assert!(fault(&path).unwrap().is_some(), "{bits:?}");
-            assert!(mend(&path).unwrap(), "{bits:?}");
+            assert!(repair_bits(&path).unwrap(), "{bits:?}");
             assert_eq!(fs::read(&path).unwrap(), clean, "{bits:?}");
         }
         let mut bytes = clean.clone();
         bytes[3] ^= 0x11;
         fs::write(&path, &bytes).unwrap();
-        assert!(fault(&path).unwrap().is_some() && !mend(&path).unwrap());
+        assert!(fault(&path).unwrap().is_some() && !repair_bits(&path).unwrap());
         fs::write(&path, &clean[..700]).unwrap();
         assert!(fault(&path).unwrap().unwrap().contains("too short"));
         // A torn checksum proves nothing.

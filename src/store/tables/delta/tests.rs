@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::store::common::fault::{FaultHook, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint};
 use crate::store::tables::snapshot::{Checksum, Tail};
 use crate::store::tables::stats::{Bounds, FileStats};
 use alluvium_base::file::temporary_name;
@@ -60,7 +60,7 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     assert_eq!(one.series, file("x").stats.series);
     assert_eq!(one.checksum, Some(CHECKSUM));
     assert_eq!(one.profile_type, file("x").stats.profile_type);
-    let Bounds { least: low, most: high } = one.time.unwrap();
+    let Bounds { min: low, max: high } = one.time.unwrap();
     assert!((1_799_999_999_998_000..=1_800_000_000_000_001).contains(&low));
     assert!((1_800_000_000_999_001..1_800_000_001_002_000).contains(&high));
 }
@@ -75,7 +75,7 @@ fn checkpoints_keep_files_and_transactions() {
             .unwrap();
         table.checkpoint_if_due();
     }
-    let log = table.place().join("_delta_log");
+    let log = table.location().join("_delta_log");
     assert!(
         log.join(format!("{CHECKPOINT_INTERVAL:020}.checkpoint.parquet"))
             .exists()
@@ -110,9 +110,11 @@ fn an_entry_whose_folder_cannot_be_synced_has_checksums() {
     #[derive(Default)]
     struct Fails(AtomicBool);
     impl FaultHook for Fails {
-        fn check(&self, place: Place) -> std::io::Result<()> {
+        fn check(&self, place: FaultPoint) -> std::io::Result<()> {
             match place {
-                Place::EntryFolderSync(_) if self.0.load(Ordering::Relaxed) => Err(std::io::Error::other("it fails")),
+                FaultPoint::EntryFolderSync(_) if self.0.load(Ordering::Relaxed) => {
+                    Err(std::io::Error::other("it fails"))
+                }
                 _ => Ok(()),
             }
         }

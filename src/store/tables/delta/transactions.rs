@@ -9,7 +9,7 @@ use delta_kernel::{Engine, KernelResult, SnapshotRef};
 
 /// The details that a flush records in addition to its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FlushStamp {
     /// Random number of the committing process.
     pub(crate) process: u64,
     /// Number of committed profiles.
@@ -22,7 +22,7 @@ fn ids(writer: &str) -> [String; 3] {
 }
 
 /// Returns the transactions of a commit of `writer`.
-pub(super) fn of(writer: &str, version: i64, stamp: Option<Stamp>) -> Vec<(String, i64)> {
+pub(super) fn of(writer: &str, version: i64, stamp: Option<FlushStamp>) -> Vec<(String, i64)> {
     let mut all = vec![(writer.to_owned(), version)];
     if let Some(stamp) = stamp {
         let [process, profiles, segment] = ids(writer);

@@ -3,6 +3,7 @@
 //! In: [`TlsOptions`]. Out: a configuration of rustls. Module `verifier` decides which servers are trusted.
 
 mod certificate;
+pub(super) mod error;
 mod key_exchange;
 mod provider;
 mod signatures;
@@ -10,17 +11,17 @@ mod signatures;
 mod tests;
 mod verifier;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, ServerName};
 
 use crate::client::error::ClientError;
+use crate::client::tls::error::TlsError;
 use crate::client::tls::provider::provider;
 use crate::client::tls::verifier::{Trust, Verifier};
+use alluvium_base::pem::{Pem, PemError};
 
 /// TLS options of a client.
 #[derive(Clone, Debug, Default)]
@@ -39,13 +40,6 @@ pub struct TlsOptions {
     pub min_version: TlsVersion,
 }
 
-/// PEM text or the file that holds it.
-#[derive(Clone)]
-pub enum Pem {
-    Text(Arc<str>),
-    File(PathBuf),
-}
-
 /// Lowest TLS version that a client accepts. rustls supports 1.2 and later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsVersion {
@@ -54,38 +48,8 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// Prints no PEM, because it may contain a key.
-impl std::fmt::Debug for Pem {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(_) => out.write_str("(pem)"),
-            Self::File(path) => write!(out, "(pem in {})", path.display()),
-        }
-    }
-}
-
-impl Pem {
-    fn read(&self) -> Result<Vec<u8>, ClientError> {
-        match self {
-            Self::Text(text) => Ok(text.as_bytes().to_vec()),
-            Self::File(path) => std::fs::read(path).map_err(|error| ClientError::File(path.clone(), error)),
-        }
-    }
-
-    fn certificates(&self, what: &str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
-        let certificates: Vec<_> = CertificateDer::pem_slice_iter(&self.read()?)
-            .collect::<Result<_, _>>()
-            .map_err(|error| ClientError::Tls(format!("the {what} is not PEM: {error}")))?;
-        if certificates.is_empty() {
-            return Err(ClientError::Tls(format!("the {what} holds no certificate")));
-        }
-        Ok(certificates)
-    }
-}
-
 /// Builds the rustls configuration for `reqwest`. `protocols` are the protocols that ALPN offers.
 pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<ClientConfig, ClientError> {
-    let tls = |error: rustls::Error| ClientError::Tls(error.to_string());
     let provider = Arc::new(provider());
     let versions: &[&rustls::SupportedProtocolVersion] = match options.min_version {
         TlsVersion::Tls12 => &[&rustls::version::TLS13, &rustls::version::TLS12],
@@ -93,16 +57,15 @@ pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<Cli
     };
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)
-        .map_err(tls)?;
+        .map_err(TlsError::Versions)?;
     let verifier = Verifier::new(trust(options, provider.clone())?, server_name(options)?, provider);
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match (&options.certificate, &options.key) {
         (Some(certificate), Some(key)) => {
-            let key = PrivateKeyDer::from_pem_slice(&key.read()?)
-                .map_err(|error| ClientError::Tls(format!("the key is not PEM: {error}")))?;
+            let key = key.key().map_err(|error| pem_error("key", error))?;
             builder
-                .with_client_auth_cert(certificate.certificates("certificate")?, key)
-                .map_err(unusable_key)?
+                .with_client_auth_cert(certificates(certificate, "certificate")?, key)
+                .map_err(TlsError::Certificate)?
         }
         _ => builder.with_no_client_auth(),
     };
@@ -110,13 +73,17 @@ pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<Cli
     Ok(config)
 }
 
-/// Adds the kinds of keys that ring supports to an error about the client's key.
-fn unusable_key(error: rustls::Error) -> ClientError {
-    let hint = match error {
-        rustls::Error::General(_) => ": it must be RSA with 2048 to 4096 bits, ECDSA on P-256 or P-384, or Ed25519",
-        _ => "",
-    };
-    ClientError::Tls(format!("the certificate and its key cannot be used: {error}{hint}"))
+fn certificates(pem: &Pem, what: &'static str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    pem.certificates().map_err(|error| pem_error(what, error))
+}
+
+/// Returns the error for the option `what`.
+fn pem_error(what: &'static str, error: PemError) -> ClientError {
+    match error {
+        PemError::Read { path, source } => ClientError::File { path, source },
+        PemError::NoCertificate => TlsError::NoCertificate(what).into(),
+        PemError::Certificates(source) | PemError::Key(source) => TlsError::Pem { what, source }.into(),
+    }
 }
 
 /// Returns the authorities that a client trusts.
@@ -125,8 +92,7 @@ fn trust(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Trust, C
         return Ok(Trust::Everything);
     }
     match &options.ca {
-        Some(ca) => Trust::authorities(ca.certificates("ca")?, provider)
-            .map_err(|error| ClientError::Tls(format!("the ca cannot be used: {error}"))),
+        Some(ca) => Ok(Trust::authorities(certificates(ca, "ca")?, provider).map_err(TlsError::Authorities)?),
         None => Ok(Trust::system()),
     }
 }
@@ -135,7 +101,9 @@ fn server_name(options: &TlsOptions) -> Result<Option<ServerName<'static>>, Clie
     let Some(name) = &options.server_name else {
         return Ok(None);
     };
-    let name = ServerName::try_from(name.to_string())
-        .map_err(|_| ClientError::Tls(format!("server_name `{name}` is not a host name")))?;
+    let name = ServerName::try_from(name.to_string()).map_err(|source| TlsError::ServerName {
+        name: name.to_string(),
+        source,
+    })?;
     Ok(Some(name))
 }

@@ -14,7 +14,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use crate::client::tls::certificate::Certificate;
 use crate::client::tls::provider::provider;
 use crate::client::tls::verifier::{Trust, Verifier};
-use crate::client::tls::{Pem, TlsOptions, configure};
+use crate::client::tls::{TlsOptions, configure};
+use alluvium_base::pem::Pem;
 
 const DAY: u64 = 86_400;
 

@@ -1,6 +1,6 @@
 //! Reads numbers and texts of a .NET trace one after the other, and keeps the position for errors.
 
-use alluvium_profile::call_tree::TooMany;
+use alluvium_profile::call_tree::LimitExceeded;
 
 /// An error in a file, with its offset in bytes if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +32,7 @@ pub(super) enum Problem {
     #[error("its method names have more than {0} bytes")]
     Names(usize),
     #[error(transparent)]
-    TooMany(#[from] TooMany),
+    TooMany(#[from] LimitExceeded),
 }
 
 /// A part of a file. All numbers are little-endian.

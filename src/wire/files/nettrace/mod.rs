@@ -20,7 +20,7 @@ use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
 use crate::files::nettrace::blobs::{Blobs, Event};
 use crate::files::nettrace::cursor::{Cursor, Problem, Text};
 use crate::files::nettrace::names::Names;
-use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Room, Size};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Size, SizeLimit};
 
 /// First bytes of every file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";
@@ -355,7 +355,7 @@ impl<'a> Trace<'a> {
         [name, kind]: [&str; 2],
         ticks: impl Fn(&Stack<'_>) -> u64,
     ) -> Result<Option<ImportedProfile>, Problem> {
-        let mut tree = CallTree::new(Room::new(Size::MOST));
+        let mut tree = CallTree::new(SizeLimit::new(Size::MAX));
         let mut frames = Frames {
             known: vec![None; self.names.len()],
             named: 0,

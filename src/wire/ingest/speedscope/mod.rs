@@ -19,7 +19,7 @@ use crate::ingest::query::IngestQuery;
 use crate::ingest::speedscope::file::{File, OneProfile};
 use crate::ingest::speedscope::stacks::{StackError, Stacks, shown};
 use alluvium_profile::DecodedProfile;
-use alluvium_profile::call_tree::{Room, Size};
+use alluvium_profile::call_tree::{Size, SizeLimit};
 
 /// The format of speedscope files.
 pub(crate) static SPEEDSCOPE: Format = Format {
@@ -64,7 +64,7 @@ impl Outline {
     fn of(json: &[u8]) -> Self {
         let objects = memchr::memchr_iter(b'{', json).count();
         let elements = objects + memchr::memchr2_iter(b',', b'[', json).count();
-        let most = Size::MOST;
+        let most = Size::MAX;
         let frames = FREE_FRAMES.saturating_add(elements.saturating_mul(FRAMES_OF_ELEMENT));
         let size = Size {
             calls: most.calls.min(elements),
@@ -117,7 +117,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         return Err(ConnectError::too_large(message).into());
     }
     let profiles = file.profiles.len();
-    let mut room = Room::new(Outline::of(json).size);
+    let mut room = SizeLimit::new(Outline::of(json).size);
     let mut decoded = Vec::new();
     for ((name, _), parts) in by_name_and_unit(&file.profiles) {
         let Some((first, _)) = parts.first() else { continue };

@@ -6,14 +6,14 @@
 use hashbrown::HashMap;
 
 use crate::ingest::speedscope::file::{Amount, Event, EventKind, Frame, OneProfile};
-use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, TooMany};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, LimitExceeded, NodeId, SizeLimit};
 
 /// An error in a profile, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StackError {
     /// The profile would be too large.
     #[error(transparent)]
-    TooMany(#[from] TooMany),
+    TooMany(#[from] LimitExceeded),
     /// The profile contradicts itself.
     #[error("{path}: {problem}")]
     Wrong {
@@ -32,7 +32,7 @@ pub(super) struct Stacks<'f> {
 
 impl<'f> Stacks<'f> {
     /// Creates an empty tree of calls for these frames.
-    pub(super) fn new(room: Room, frames: &'f [Frame<'f>]) -> Self {
+    pub(super) fn new(room: SizeLimit, frames: &'f [Frame<'f>]) -> Self {
         Self {
             tree: CallTree::new(room),
             frames,
@@ -116,7 +116,7 @@ impl<'f> Stacks<'f> {
     }
 
     /// Returns the node of a call, or `None` when there is no such frame.
-    fn call(&mut self, caller: NodeId, index: u32) -> Result<Option<NodeId>, TooMany> {
+    fn call(&mut self, caller: NodeId, index: u32) -> Result<Option<NodeId>, LimitExceeded> {
         let frame = match (self.known.get(&index).copied(), self.frames.get(index as usize)) {
             (Some(known), _) => known,
             (None, None) => return Ok(None),

@@ -96,14 +96,10 @@ impl RetryOnFailure {
 impl ClientTls {
     /// Returns the TLS options of a client.
     pub(crate) fn options(&self) -> TlsOptions {
-        let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| {
-            let text = text.cloned().map(Pem::Text);
-            text.or(file.clone().map(Pem::File))
-        };
         TlsOptions {
-            ca: pem(self.ca_pem.as_ref(), &self.ca_file),
-            certificate: pem(self.cert_pem.as_ref(), &self.cert_file),
-            key: pem(self.key_pem.as_ref().map(|key| &key.0), &self.key_file),
+            ca: Pem::of(self.ca_pem.as_ref(), self.ca_file.as_ref()),
+            certificate: Pem::of(self.cert_pem.as_ref(), self.cert_file.as_ref()),
+            key: Pem::of(self.key_pem.as_ref().map(|key| &key.0), self.key_file.as_ref()),
             server_name: self.server_name.clone(),
             insecure_skip_verify: self.insecure_skip_verify,
             ..TlsOptions::default()

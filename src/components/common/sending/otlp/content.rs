@@ -8,9 +8,10 @@ use prost::Message as _;
 
 use alluvium_profile::decoded::Columns;
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::pprof::{self, DecodeError, GzipError};
 use alluvium_profile::upload::Upload;
-use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind, pprof};
-use alluvium_wire::connect::Compression;
+use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind};
+use alluvium_wire::connect::{Compression, ConnectError};
 use alluvium_wire::ingest::{self, IngestQuery, Opening, ReadError};
 use alluvium_wire::otlp::{Exported, to_request};
 use alluvium_wire::refusals::Refused;
@@ -28,6 +29,22 @@ pub(super) struct Content {
     pub refused: Vec<Refused>,
 }
 
+/// The reason why a profile cannot be part of a request.
+#[derive(Debug, thiserror::Error)]
+enum OpenError {
+    #[error(transparent)]
+    Gzip(#[from] GzipError),
+    #[error(transparent)]
+    Profile(#[from] DecodeError),
+    /// The content or the query of an upload is invalid.
+    #[error(transparent)]
+    Upload(#[from] ConnectError),
+    #[error("the upload is larger than {MAX_PROFILE_BYTES} bytes")]
+    LargeUpload,
+    #[error("the profile is larger than {MAX_PROFILE_BYTES} bytes")]
+    LargeProfile,
+}
+
 /// A profile after it has been decoded.
 struct Opened {
     labels: Labels,
@@ -41,9 +58,9 @@ pub(super) fn content(profiles: &[RawProfile]) -> Content {
     for (index, profile) in profiles.iter().enumerate() {
         match open(profile) {
             Ok(columns) => opened.push((profile, columns)),
-            Err(reason) => refused.push(Refused {
+            Err(error) => refused.push(Refused {
                 index,
-                error: Some(SinkError::new(SinkErrorKind::Invalid, reason)),
+                error: Some(SinkError::new(SinkErrorKind::Invalid, error.to_string())),
             }),
         }
     }
@@ -63,12 +80,12 @@ pub(super) fn content(profiles: &[RawProfile]) -> Content {
     }
 }
 
-fn open(profile: &RawProfile) -> Result<Vec<Opened>, String> {
+fn open(profile: &RawProfile) -> Result<Vec<Opened>, OpenError> {
     if let Some(upload) = Upload::read(&profile.pprof) {
         return open_upload(&profile.labels, &upload);
     }
-    let plain = pprof::gunzip(&profile.pprof, MAX_PROFILE_BYTES).map_err(|error| error.to_string())?;
-    let columns = Columns::read(plain, |plain| pprof::decode(plain)).map_err(|error| error.to_string())?;
+    let plain = pprof::gunzip(&profile.pprof, MAX_PROFILE_BYTES)?;
+    let columns = Columns::read(plain, |plain| pprof::decode(plain))?;
     Ok(vec![Opened {
         labels: profile.labels.clone(),
         columns,
@@ -77,7 +94,7 @@ fn open(profile: &RawProfile) -> Result<Vec<Opened>, String> {
 
 /// Decodes an upload as a server does. The profiles have `labels` instead of the upload's own labels, because relabel
 /// rules may have changed them. Only the profile name comes from the content of the upload.
-fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, String> {
+fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, OpenError> {
     let app = labels
         .get(PROFILE_NAME)
         .or(labels.get(SERVICE_NAME))
@@ -85,18 +102,16 @@ fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, String> 
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("name", app);
     let query = format!("{}&{}", query.finish(), upload.query);
-    let query = IngestQuery::parse(&query, 0).map_err(|error| error.message)?;
-    let compression = Compression::of_name(&upload.content_encoding).map_err(|error| error.message)?;
-    let body = compression
-        .open(&upload.body, MAX_PROFILE_BYTES)
-        .map_err(|error| error.message)?;
-    let body = body.ok_or_else(|| format!("the upload is larger than {MAX_PROFILE_BYTES} bytes"))?;
+    let query = IngestQuery::parse(&query, 0)?;
+    let compression = Compression::of_name(&upload.content_encoding)?;
+    let body = compression.open(&upload.body, MAX_PROFILE_BYTES)?;
+    let body = body.ok_or(OpenError::LargeUpload)?;
     let read = ingest::Upload::new(&query, &upload.content_type, body.into())
         .map_err(ReadError::from)
         .and_then(|upload| upload.read(&query, Opening::AtMost(MAX_PROFILE_BYTES)));
     let profiles = read.map_err(|error| match error {
-        ReadError::Refused(error) => error.message,
-        ReadError::LargerThanAnnounced => format!("the profile is larger than {MAX_PROFILE_BYTES} bytes"),
+        ReadError::Refused(error) => OpenError::Upload(error),
+        ReadError::LargerThanAnnounced => OpenError::LargeProfile,
     })?;
     let opened = profiles.into_iter().map(|profile| Opened {
         labels: labels.with(PROFILE_NAME, profile.labels.get(PROFILE_NAME).unwrap_or_default()),

@@ -12,7 +12,7 @@ use alluvium_profile::RawProfile;
 use alluvium_wire::call::{CallError, Caller};
 use alluvium_wire::client::HttpClient;
 use alluvium_wire::otlp::client::{Packing, Transport, export};
-use alluvium_wire::proto::otlp::ExportProfilesServiceResponse;
+use alluvium_wire::otlp::messages::ExportProfilesServiceResponse;
 
 /// Sends batches to one endpoint.
 pub(crate) struct Delivery {

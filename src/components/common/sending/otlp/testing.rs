@@ -16,7 +16,7 @@ use alluvium_profile::sink::Receiver;
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile};
 use alluvium_wire::otlp::ExportBatch;
-use alluvium_wire::proto::otlp::ExportProfilesServiceRequest;
+use alluvium_wire::otlp::messages::ExportProfilesServiceRequest;
 
 /// An endpoint that records requests. The test supplies the transport.
 #[derive(Default)]

@@ -9,13 +9,15 @@ use crate::common::arguments::checks;
 use crate::common::arguments::endpoint::HostPort;
 use crate::common::passing::fanout::Receivers;
 use crate::common::serving::listening::PortSettings;
+use crate::common::serving::server::required_pem;
 use alluvium_base::bytes::ByteBudget;
+use alluvium_base::pem::Pem;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{ByteSize, FromValue, Secret, choices, wrong};
 use alluvium_lang::body::arguments;
 use alluvium_lang::schema::Kind;
 use alluvium_lang::value::Value;
-use alluvium_pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
+use alluvium_pipeline::check::settings::http::{ClientAuth, TlsSettings};
 
 /// Time after which an idle connection is closed.
 const IDLE: Duration = Duration::from_mins(1);
@@ -197,17 +199,11 @@ impl Limits {
 
 impl Tls {
     fn settings(&self) -> Result<TlsSettings, ArgumentError> {
-        let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>, what: &str| {
-            let given = text.cloned().map(PemText::Text);
-            given.or(file.clone().map(PemText::File)).ok_or_else(|| {
-                let message = format!("one of {what}_pem and {what}_file must be given");
-                ArgumentError::new("tls", message)
-            })
-        };
-        let client_ca = self.client_ca_file.clone().map(PemText::File);
+        let key = self.key_pem.as_ref().map(|key| &key.0);
+        let client_ca = self.client_ca_file.clone().map(Pem::File);
         Ok(TlsSettings {
-            certificate: pem(self.cert_pem.as_ref(), &self.cert_file, "cert")?,
-            key: pem(self.key_pem.as_ref().map(|key| &key.0), &self.key_file, "key")?,
+            certificate: required_pem("cert", self.cert_pem.as_ref(), self.cert_file.as_ref())?,
+            key: required_pem("key", key, self.key_file.as_ref())?,
             client_auth: match client_ca {
                 Some(_) => ClientAuth::RequireAndVerify,
                 None => ClientAuth::None,

@@ -11,11 +11,12 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::common::passing::fanout::{Fanout, LaneMetrics};
+use crate::common::serving::generations::{self, Generation};
 use crate::common::serving::intake::Intake;
 use crate::common::serving::listening::OpenPort;
 use alluvium_base::{BoxFuture, Shutdown};
 use alluvium_lang::value::Value;
-use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, Stability};
 use alluvium_wire::grpc::PREFIX_BYTES;
 
 mod arguments;
@@ -132,32 +133,17 @@ impl Receive {
         routers
     }
 
-    /// Serves until the shutdown. If the arguments change, new listeners take over, and the old listeners finish their
-    /// requests at the same time.
-    async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
-        let mut generations = tokio::task::JoinSet::new();
-        loop {
-            let serving = self.serving.lock().clone();
-            let stop = shutdown.child_token();
-            for (port, router) in self.routers(&serving) {
-                let failed = |error: std::io::Error| ComponentError(format!("cannot serve on the port: {error}"));
-                let listener = port.listener(GRACE).map_err(failed)?;
-                generations.spawn(listener.serve(router, stop.clone()));
-            }
-            let addresses = serving.addresses().into_iter();
-            let addresses: Vec<String> = addresses.map(|(name, address)| format!("{address} ({name})")).collect();
-            (self.context.health)(HealthState::Healthy, format!("listening on {}", addresses.join(", ")));
-            // This function keeps no reference to the ports, so that the sockets close when their listeners end.
-            drop(serving);
-            tokio::select! {
-                () = shutdown.cancelled() => {
-                    while generations.join_next().await.is_some() {}
-                    return Ok(());
-                }
-                () = self.changed.notified() => stop.cancel(),
-            }
-            while generations.try_join_next().is_some() {}
-        }
+    /// Creates the listeners for the arguments in force.
+    fn generation(&self) -> Result<Generation, ComponentError> {
+        let serving = self.serving.lock().clone();
+        let routers = self.routers(&serving).into_iter();
+        let listeners = routers.map(|(port, router)| Ok((port.listener(GRACE)?, router)));
+        let addresses = serving.addresses().into_iter();
+        let addresses: Vec<String> = addresses.map(|(name, address)| format!("{address} ({name})")).collect();
+        Ok(Generation {
+            listeners: listeners.collect::<Result<_, ComponentError>>()?,
+            addresses: addresses.join(", "),
+        })
     }
 }
 
@@ -174,7 +160,10 @@ impl Component<ReceiverArguments> for Receive {
     }
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
-        Box::pin(self.work(shutdown))
+        Box::pin(async move {
+            let next = || self.generation();
+            generations::serve(next, &self.changed, &self.context.health, shutdown).await
+        })
     }
 
     fn debug_info(&self) -> Value {

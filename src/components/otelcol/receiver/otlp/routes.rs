@@ -22,8 +22,8 @@ use crate::otelcol::receiver::otlp::metrics::ReceiverMetrics;
 use alluvium_profile::{RawProfile, RefusedProfile, pprof};
 use alluvium_wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
 use alluvium_wire::grpc_status;
+use alluvium_wire::otlp::messages::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
 use alluvium_wire::otlp::{self, EXPORT_ROUTE, ExportBatch, ExportOutcome, HTTP_ROUTE};
-use alluvium_wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
 
 /// Seconds after which a rejected client may retry.
 const RETRY_AFTER_SECONDS: &str = "1";

@@ -17,9 +17,9 @@ use alluvium_profile::sink::Receiver;
 use alluvium_profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
 use alluvium_wire::connect::{Codec, decode, encode};
 use alluvium_wire::grpc_status;
+use alluvium_wire::otlp::messages::ExportProfilesServiceRequest;
+use alluvium_wire::otlp::messages::ExportProfilesServiceResponse;
 use alluvium_wire::otlp::{EXPORT_ROUTE, HTTP_ROUTE};
-use alluvium_wire::proto::otlp::ExportProfilesServiceRequest;
-use alluvium_wire::proto::otlp::ExportProfilesServiceResponse;
 
 /// A sink that refuses the first profile of each batch with a given kind of error.
 struct Refusing(Mutex<SinkErrorKind>);

@@ -17,7 +17,7 @@ use alluvium_base::{BoxFuture, Shutdown, net};
 use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::live::LiveHandle;
 use alluvium_pipeline::component::{
-    Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics,
+    Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics, run_passive,
 };
 use alluvium_telemetry::metrics;
 
@@ -88,10 +88,7 @@ impl Component<SelfArguments> for OwnMetrics {
     }
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
-        Box::pin(async move {
-            shutdown.cancelled().await;
-            Ok(())
-        })
+        run_passive(shutdown)
     }
 
     fn is_passive(&self) -> bool {

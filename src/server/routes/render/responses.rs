@@ -4,9 +4,9 @@
 //! Selectors, node limits and their errors are the same as in `querier.v1`.
 
 use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
-use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
+use crate::server::routes::render::parameters::{DiffQuery, LabelQuery, RenderQuery, Side};
 use crate::server::routes::render::timeline::{by_label, of_all, step};
-use crate::server::services::questions::{NAME_LABEL, max_functions, max_nodes, text_query};
+use crate::server::services::parameters::{NAME_LABEL, max_functions, max_nodes, text_query};
 use crate::server::state::shared::ServerState;
 use alluvium_profile::Tenants;
 use alluvium_profile::flamegraph::CallGraph;
@@ -25,11 +25,11 @@ pub(super) struct Calls {
 pub(super) async fn flame_graph(
     state: &ServerState,
     tenants: &Tenants,
-    question: RenderQuestion,
+    parameters: RenderQuery,
 ) -> Result<FlamebearerProfile, ConnectError> {
     let work = async {
-        let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
-        let query = stack_query(state, question.side).await?;
+        let nodes = max_nodes(parameters.max_nodes, &state.options.limits)?;
+        let query = stack_query(state, parameters.side).await?;
         let (profile_type, range) = (query.profile_type.clone(), query.range);
         let step = step(range);
         let lines = |group_by: Option<&String>, aggregation| {
@@ -46,10 +46,10 @@ pub(super) async fn flame_graph(
             };
             state.engine.select_series(tenants, query)
         };
-        let all = lines(None, question.aggregation).await?;
-        let groups = match &question.group_by {
+        let all = lines(None, parameters.aggregation).await?;
+        let groups = match &parameters.group_by {
             Some(label) => {
-                let series = lines(Some(label), question.aggregation).await?;
+                let series = lines(Some(label), parameters.aggregation).await?;
                 Some(by_label(&series, label, range, step)?)
             }
             None => None,
@@ -67,10 +67,10 @@ pub(super) async fn flame_graph(
 pub(super) async fn merged(
     state: &ServerState,
     tenants: &Tenants,
-    question: RenderQuestion,
+    parameters: RenderQuery,
 ) -> Result<Vec<u8>, ConnectError> {
     let work = async {
-        let query = stack_query(state, question.side).await?;
+        let query = stack_query(state, parameters.side).await?;
         Ok(state.engine.merge_profile(tenants, query, encode).await?)
     };
     state.engine.admitted(Box::pin(work)).await
@@ -80,11 +80,11 @@ pub(super) async fn merged(
 pub(super) async fn call_graph(
     state: &ServerState,
     tenants: &Tenants,
-    question: RenderQuestion,
+    parameters: RenderQuery,
 ) -> Result<Calls, ConnectError> {
     let work = async {
-        let functions = max_functions(question.max_nodes, &state.options.limits)?;
-        let query = stack_query(state, question.side).await?;
+        let functions = max_functions(parameters.max_nodes, &state.options.limits)?;
+        let query = stack_query(state, parameters.side).await?;
         let profile_type = query.profile_type.clone();
         let graph = state.engine.call_graph(tenants, query, functions).await?;
         Ok(Calls {
@@ -100,13 +100,13 @@ pub(super) async fn call_graph(
 pub(super) async fn difference(
     state: &ServerState,
     tenants: &Tenants,
-    question: DiffQuestion,
+    query: DiffQuery,
 ) -> Result<FlamebearerProfile, ConnectError> {
     let work = async {
-        let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+        let nodes = max_nodes(query.max_nodes, &state.options.limits)?;
         let (left, right) = (
-            stack_query(state, question.left).await?,
-            stack_query(state, question.right).await?,
+            stack_query(state, query.left).await?,
+            stack_query(state, query.right).await?,
         );
         if left.profile_type != right.profile_type {
             return Err(ConnectError::invalid(format!(
@@ -126,33 +126,30 @@ pub(super) async fn difference(
 pub(super) async fn label_values(
     state: &ServerState,
     tenants: &Tenants,
-    question: LabelQuestion,
+    query: LabelQuery,
 ) -> Result<Vec<String>, ConnectError> {
     let work = async {
-        let range = label_range(state, &question);
-        if question.label == NAME_LABEL {
-            let is_limited = question.from_ms.is_some() || question.until_ms.is_some();
+        let range = label_range(state, &query);
+        if query.label == NAME_LABEL {
+            let is_limited = query.from_ms.is_some() || query.until_ms.is_some();
             let types = state.engine.profile_types(tenants, is_limited.then_some(range)).await?;
             return Ok(types.iter().map(ToString::to_string).collect());
         }
-        Ok(state.engine.label_values(tenants, &question.label, &[], range).await?)
+        Ok(state.engine.label_values(tenants, &query.label, &[], range).await?)
     };
     state.engine.admitted(Box::pin(work)).await
 }
 
-fn label_range(state: &ServerState, question: &LabelQuestion) -> TimeRange {
+fn label_range(state: &ServerState, query: &LabelQuery) -> TimeRange {
     let longest = state.engine.limits().max_query_length;
     let TimeRange { start_ms, end_ms } = TimeRange::ALL;
     if longest.is_zero() {
-        return TimeRange::new(
-            question.from_ms.unwrap_or(start_ms),
-            question.until_ms.unwrap_or(end_ms),
-        );
+        return TimeRange::new(query.from_ms.unwrap_or(start_ms), query.until_ms.unwrap_or(end_ms));
     }
     let longest = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
     let now = chrono::Utc::now().timestamp_millis();
-    let until = question.until_ms.unwrap_or(now);
-    TimeRange::new(question.from_ms.unwrap_or(until.saturating_sub(longest)), until)
+    let until = query.until_ms.unwrap_or(now);
+    TimeRange::new(query.from_ms.unwrap_or(until.saturating_sub(longest)), until)
 }
 
 async fn stack_query(state: &ServerState, side: Side) -> Result<StackQuery, ConnectError> {

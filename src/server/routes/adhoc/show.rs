@@ -11,11 +11,12 @@ use http::{HeaderMap, Request};
 
 use crate::query::TimeRange;
 use crate::server::bodies::body::Charge;
-use crate::server::bodies::sending::{Written, respond};
-use crate::server::routes::adhoc::files::kept;
-use crate::server::routes::adhoc::read::{LARGE_WORK, choose, open};
+use crate::server::bodies::sending::{EncodedResponse, respond};
+use crate::server::bodies::workers::LARGE_WORK;
+use crate::server::routes::adhoc::files::read_file;
+use crate::server::routes::adhoc::read::{choose, open};
 use crate::server::routes::ingest::now_nanos;
-use crate::server::services::questions::{max_nodes, stack_query};
+use crate::server::services::parameters::{max_nodes, stack_query};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
 use alluvium_base::encoding::accepts;
@@ -27,7 +28,7 @@ use alluvium_wire::querier::{detailed_flamegraph_message, diff_message};
 
 /// The parameters of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Question {
+struct ShowQuery {
     /// Id of an uploaded file. Empty if the file is the body.
     id: String,
     /// Name or id of the profile type to show. Empty means the preferred type of the file.
@@ -45,61 +46,61 @@ struct Baseline {
 }
 
 /// The response: the flame graph of one profile type as JSON, or the difference between the baseline and the file.
-struct Drawn {
+struct ShownGraph {
     types: Vec<String>,
-    shown: String,
+    shown_type: String,
     field: &'static str,
     graph: Bytes,
 }
 
 /// `POST /api/v1/adhoc`: shows a file, and stores nothing of the request.
-pub(in crate::server) async fn look(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    answer(&state, request)
+pub(in crate::server) async fn show(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    show_file(&state, request)
         .await
         .unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn answer(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
+async fn show_file(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
-    let question = Question::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let query = ShowQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
     let body = state
         .intake
         .read(&parts.headers, body, state.options.limits.push())
         .await?;
     let work = async {
-        let file = match question.id.as_str() {
+        let file = match query.id.as_str() {
             "" => (body.bytes, body.charge),
-            id => (kept(state, &tenant, id).await?.1, Charge::default()),
+            id => (read_file(state, &tenant, id).await?.1, Charge::default()),
         };
         if file.0.is_empty() {
             return Err(ConnectError::invalid(
                 "the file is missing: send it as the body, or name an uploaded file by `id`",
             ));
         }
-        draw(state, &tenant, question, file).await
+        build_graph(state, &tenant, query, file).await
     };
     let drawn = state.engine.admitted(Box::pin(work)).await?;
-    written(state, &parts.headers, drawn).await
+    encode_graph(state, &parts.headers, drawn).await
 }
 
-async fn draw(
+async fn build_graph(
     state: &ServerState,
     tenant: &TenantId,
-    question: Question,
+    show_query: ShowQuery,
     file: (Bytes, Charge),
-) -> Result<Drawn, ConnectError> {
-    let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+) -> Result<ShownGraph, ConnectError> {
+    let nodes = max_nodes(show_query.max_nodes, &state.options.limits)?;
     let opened = open(state, tenant, file).await?;
     let types = opened.types();
-    let chosen = choose(&types, Some(&question.profile_type))?;
-    let drawn = |field: &'static str, graph: Bytes| Drawn {
+    let chosen = choose(&types, Some(&show_query.profile_type))?;
+    let drawn = |field: &'static str, graph: Bytes| ShownGraph {
         types: types.iter().map(ToString::to_string).collect(),
-        shown: chosen.to_string(),
+        shown_type: chosen.to_string(),
         field,
         graph,
     };
-    let Some(baseline) = question.baseline else {
+    let Some(baseline) = show_query.baseline else {
         let (tree, _memory) = opened.tree(state, chosen.clone(), Tree::by_file()).await?;
         let write = move || {
             let graph = detailed_flamegraph_message(tree.to_flamegraph(nodes));
@@ -116,11 +117,11 @@ async fn draw(
 }
 
 /// Returns the response, compressed if the client accepts gzip.
-async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Result<Response, ConnectError> {
+async fn encode_graph(state: &ServerState, headers: &HeaderMap, drawn: ShownGraph) -> Result<Response, ConnectError> {
     let pack = if accepts(headers, "gzip") {
-        Written::packed
+        EncodedResponse::packed
     } else {
-        Written::plain
+        EncodedResponse::plain
     };
     let length = drawn.graph.len();
     let write = move || Ok(pack(drawn.json().into()));
@@ -133,9 +134,9 @@ async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Resu
     )
 }
 
-impl Drawn {
+impl ShownGraph {
     fn json(&self) -> Vec<u8> {
-        let types = serde_json::json!({ "profileTypes": self.types, "profileType": self.shown }).to_string();
+        let types = serde_json::json!({ "profileTypes": self.types, "profileType": self.shown_type }).to_string();
         let start = types.strip_suffix('}').unwrap_or(&types);
         [
             start.as_bytes(),
@@ -149,7 +150,7 @@ impl Drawn {
     }
 }
 
-impl Question {
+impl ShowQuery {
     /// Parses the query part of a URL. As on the plain routes, the first of several parameters with the same name
     /// applies.
     fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
@@ -191,13 +192,13 @@ mod tests {
 
     #[test]
     fn a_question_names_a_type_and_perhaps_a_baseline() {
-        let read = |query: &str| Question::parse(query, 0);
-        assert_eq!(read("").unwrap(), Question::default());
+        let read = |query: &str| ShowQuery::parse(query, 0);
+        assert_eq!(read("").unwrap(), ShowQuery::default());
         let selector = "%7Bservice_name=%22shop%22%7D";
-        let asked = read(&format!(
+        let requested = read(&format!(
             "type=cpu&maxNodes=64&baseline={selector}&from=1700000000000&until=1700000060000"
         ));
-        let expected = Question {
+        let expected = ShowQuery {
             id: String::new(),
             profile_type: "cpu".to_owned(),
             max_nodes: Some(64),
@@ -206,7 +207,7 @@ mod tests {
                 range: TimeRange::new(1_700_000_000_000, 1_700_000_060_000),
             }),
         };
-        assert_eq!(asked.unwrap(), expected);
+        assert_eq!(requested.unwrap(), expected);
         for wrong in ["maxNodes=many", "baseline=%7B%7D&from=yesterday-ish"] {
             assert_eq!(read(wrong).unwrap_err().status, 400, "{wrong}");
         }
@@ -214,9 +215,9 @@ mod tests {
 
     #[test]
     fn an_answer_is_one_json_object() {
-        let drawn = Drawn {
+        let drawn = ShownGraph {
             types: vec!["a:b:c::".to_owned()],
-            shown: "a:b:c::".to_owned(),
+            shown_type: "a:b:c::".to_owned(),
             field: "flamegraph",
             graph: Bytes::from_static(b"{\"names\":[\"}\"]}"),
         };

@@ -23,7 +23,7 @@ use alluvium_wire::profefe::{NewProfile, ProfileAnswer, Refusal};
 const MILLI_NANOS: i64 = 1_000_000;
 
 /// Stores the profile of a request.
-pub(super) async fn take(state: &ServerState, request: Request<Body>) -> Result<ProfileAnswer, Refusal> {
+pub(super) async fn accept(state: &ServerState, request: Request<Body>) -> Result<ProfileAnswer, Refusal> {
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
     let NewProfile {
@@ -80,7 +80,7 @@ fn malformed(error: ConnectError) -> Refusal {
     refusal
 }
 
-/// Returns a UUID of version 7, which contains the millisecond of a time.
+/// Returns a UUID of version 7, which contains the time in milliseconds.
 fn new_id(time_nanos: i64) -> String {
     let millis = u64::try_from(time_nanos.div_euclid(MILLI_NANOS)).unwrap_or(0);
     let random: [u8; 10] = rand::rng().random();
@@ -89,7 +89,8 @@ fn new_id(time_nanos: i64) -> String {
         .to_string()
 }
 
-/// Returns the Unix time in milliseconds in a UUID of version 7. The id may come from another program.
+/// Returns the Unix time in milliseconds that a UUID of version 7 contains, or `None` for any other id. The id may come
+/// from another program.
 pub(super) fn time_of(id: &str) -> Option<i64> {
     let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 7)?;
     i64::try_from(id.as_u128() >> 80).ok()

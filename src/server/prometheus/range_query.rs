@@ -14,7 +14,7 @@ const MAX_STEPS: f64 = 11_000.0;
 
 /// A range query for Prometheus.
 #[derive(Debug, PartialEq)]
-pub(in crate::server) struct Question {
+pub(in crate::server) struct RangeQuery {
     query: String,
     /// Unix time in seconds, like `end`.
     start: f64,
@@ -23,7 +23,7 @@ pub(in crate::server) struct Question {
     step: f64,
 }
 
-impl Question {
+impl RangeQuery {
     /// Reads the parameters `query`, `start`, `end` and `step`, and ignores all others.
     pub(in crate::server) fn parse(query: &str) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
@@ -36,30 +36,30 @@ impl Question {
             let number = text.parse().ok().filter(|number: &f64| number.is_finite());
             number.ok_or_else(|| ConnectError::invalid(format!("{name}: `{text}` is not a number of seconds")))
         };
-        let question = Self {
+        let range_query = Self {
             query: get("query").trim().to_owned(),
             start: number("start")?,
             end: number("end")?,
             step: number("step")?,
         };
-        if question.query.is_empty() || question.query.len() > MAX_QUERY_BYTES {
+        if range_query.query.is_empty() || range_query.query.len() > MAX_QUERY_BYTES {
             return Err(ConnectError::invalid(format!(
                 "query: the length must be 1 to {MAX_QUERY_BYTES} bytes, but is {}",
-                question.query.len()
+                range_query.query.len()
             )));
         }
-        if question.step <= 0.0 || question.end < question.start {
+        if range_query.step <= 0.0 || range_query.end < range_query.start {
             return Err(ConnectError::invalid(
                 "step must be greater than 0, and end must not be before start",
             ));
         }
-        let steps = (question.end - question.start) / question.step;
+        let steps = (range_query.end - range_query.start) / range_query.step;
         if steps > MAX_STEPS {
             return Err(ConnectError::invalid(format!(
                 "the range has {steps:.0} steps, the limit is {MAX_STEPS}"
             )));
         }
-        Ok(question)
+        Ok(range_query)
     }
 
     /// Returns the URL of this query on the server at `base`.
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn a_question_becomes_one_of_prometheus_and_nothing_else_is_passed_on() {
-        let asked = "query=up%7Bjob%3D%22a%26b%22%7D&start=1700000000&end=1700003600.5&step=15&match=secret&time=1";
-        let question = Question::parse(asked).unwrap();
+        let requested = "query=up%7Bjob%3D%22a%26b%22%7D&start=1700000000&end=1700003600.5&step=15&match=secret&time=1";
+        let query = RangeQuery::parse(requested).unwrap();
         let base = Url::parse("http://metrics:9090/prefix/").unwrap();
         assert_eq!(
-            question.url(&base).as_str(),
+            query.url(&base).as_str(),
             "http://metrics:9090/prefix/api/v1/query_range?query=up%7Bjob%3D%22a%26b%22%7D&start=1700000000&\
              end=1700003600.5&step=15"
         );
@@ -103,8 +103,8 @@ mod tests {
             "query=up&start=2&end=1&step=1".to_owned(),
             "query=up&start=0&end=11001&step=1".to_owned(),
         ] {
-            assert_eq!(Question::parse(&wrong).unwrap_err().status, 400, "{wrong}");
+            assert_eq!(RangeQuery::parse(&wrong).unwrap_err().status, 400, "{wrong}");
         }
-        assert!(Question::parse("query=up&start=0&end=11000&step=1").is_ok());
+        assert!(RangeQuery::parse("query=up&start=0&end=11000&step=1").is_ok());
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::lifecycle::message;
 use crate::store::common::schema::Table;
 use crate::store::tables::root::Root;
@@ -22,27 +22,27 @@ use crate::store::tables::root::Root;
 const OPEN_FILES: usize = 128;
 /// Maximum number of bytes of files that wait for their upload. The upload of a small file holds the file in memory, so
 /// this limit also bounds the memory of all concurrent uploads.
-const WAITING_BYTES: u64 = 32 << 20;
+const MAX_PENDING_BYTES: u64 = 32 << 20;
 /// Maximum number of threads that sync or upload.
 const THREADS: usize = 16;
 /// Number of syncs that justify the start of a thread.
-const SYNCS_A_THREAD: usize = 4;
+const SYNCS_PER_THREAD: usize = 4;
 /// Number of uploads that justify the start of a thread. One request to a bucket takes longer than the start of a
 /// thread.
-const UPLOADS_A_THREAD: usize = 1;
+const UPLOADS_PER_THREAD: usize = 1;
 
 /// Files that must be durable before a table's log may name them.
-pub(crate) struct Unsynced<'a> {
+pub(crate) struct UnsyncedFiles<'a> {
     table: Table,
     faults: &'a Faults,
     root: Root,
-    files: Vec<Written>,
+    files: Vec<UnsyncedFile>,
     waiting_bytes: u64,
     folders: BTreeSet<PathBuf>,
 }
 
 /// A complete file that is not durable yet.
-struct Written {
+struct UnsyncedFile {
     /// Path or address of the file, for messages.
     path: PathBuf,
     /// Path relative to the root of the tables.
@@ -50,7 +50,7 @@ struct Written {
     file: Mutex<File>,
 }
 
-impl<'a> Unsynced<'a> {
+impl<'a> UnsyncedFiles<'a> {
     /// Creates an empty set of files of `table`.
     pub(crate) fn new(root: &Root, table: Table, faults: &'a Faults) -> Self {
         Self {
@@ -80,8 +80,8 @@ impl<'a> Unsynced<'a> {
             self.waiting_bytes += size;
         }
         let file = Mutex::new(file);
-        self.files.push(Written { path, relative, file });
-        if self.files.len() >= OPEN_FILES || self.waiting_bytes >= WAITING_BYTES {
+        self.files.push(UnsyncedFile { path, relative, file });
+        if self.files.len() >= OPEN_FILES || self.waiting_bytes >= MAX_PENDING_BYTES {
             self.sync_files(&|| false)?;
         }
         Ok(())
@@ -91,12 +91,12 @@ impl<'a> Unsynced<'a> {
     pub(crate) fn sync(mut self, is_over: impl Fn() -> bool + Sync) -> Result<(), StoreError> {
         self.sync_files(&is_over)?;
         let folders: Vec<&PathBuf> = self.folders.iter().collect();
-        at_once(&folders, SYNCS_A_THREAD, |folder| {
+        at_once(&folders, SYNCS_PER_THREAD, |folder| {
             if is_over() {
                 return Err(StoreError::Closed);
             }
             self.faults
-                .run(Place::FolderSync(self.table), || File::open(folder)?.sync_all())
+                .run(FaultPoint::FolderSync(self.table), || File::open(folder)?.sync_all())
                 .map_err(StoreError::io("sync the folder", folder))
         })
     }
@@ -104,14 +104,14 @@ impl<'a> Unsynced<'a> {
     fn sync_files(&mut self, is_over: &(impl Fn() -> bool + Sync)) -> Result<(), StoreError> {
         let files = std::mem::take(&mut self.files);
         self.waiting_bytes = 0;
-        let place = Place::FileSync(self.table);
+        let place = FaultPoint::FileSync(self.table);
         match &self.root {
-            Root::Folder(_) => at_once(&files, SYNCS_A_THREAD, |Written { path, file, .. }| {
+            Root::Folder(_) => at_once(&files, SYNCS_PER_THREAD, |UnsyncedFile { path, file, .. }| {
                 self.faults
                     .run(place, || file.lock().sync_all())
                     .map_err(StoreError::io("sync", path))
             }),
-            Root::Bucket(bucket) => at_once(&files, UPLOADS_A_THREAD, |Written { path, relative, file }| {
+            Root::Bucket(bucket) => at_once(&files, UPLOADS_PER_THREAD, |UnsyncedFile { path, relative, file }| {
                 if is_over() {
                     return Err(StoreError::Closed);
                 }
@@ -171,12 +171,12 @@ mod tests {
     /// Records the syncs, and fails the sync with the number `failing`.
     #[derive(Default)]
     struct Syncs {
-        done: Mutex<Vec<Place>>,
+        done: Mutex<Vec<FaultPoint>>,
         failing: usize,
     }
 
     impl FaultHook for Syncs {
-        fn check(&self, place: Place) -> io::Result<()> {
+        fn check(&self, place: FaultPoint) -> io::Result<()> {
             let mut done = self.done.lock();
             done.push(place);
             if done.len() == self.failing {
@@ -188,7 +188,7 @@ mod tests {
 
     fn fill(folder: &Path, hook: &Arc<Syncs>) -> Result<(), StoreError> {
         let faults = Faults::new(hook.clone());
-        let mut unsynced = Unsynced::new(&Root::from(folder), Table::Series, &faults);
+        let mut unsynced = UnsyncedFiles::new(&Root::from(folder), Table::Series, &faults);
         for tenant in 0..200 {
             let relative = format!("tenant={tenant}/day=1/a.parquet");
             let path = folder.join("series").join(&relative);
@@ -205,8 +205,12 @@ mod tests {
         fill(folder.path(), &hook).unwrap();
         let done = hook.done.lock();
         let (files, folders) = done.split_at(200);
-        assert!(files.iter().all(|place| *place == Place::FileSync(Table::Series)));
-        assert!(folders.iter().all(|place| *place == Place::FolderSync(Table::Series)));
+        assert!(files.iter().all(|place| *place == FaultPoint::FileSync(Table::Series)));
+        assert!(
+            folders
+                .iter()
+                .all(|place| *place == FaultPoint::FolderSync(Table::Series))
+        );
         assert_eq!(folders.len(), 200 + 200 + 1, "of the days, the tenants and the table");
     }
 
@@ -232,7 +236,7 @@ mod tests {
     }
 
     impl FaultHook for Meeting {
-        fn check(&self, _: Place) -> io::Result<()> {
+        fn check(&self, _: FaultPoint) -> io::Result<()> {
             let mut begun = self.begun.lock();
             *begun += 1;
             self.changed.notify_all();
@@ -255,7 +259,7 @@ mod tests {
         let bucket = Bucket::open(&options, None, BucketMetrics::default()).unwrap();
         let root = Root::Bucket(Arc::new(bucket));
         let faults = Faults::new(Arc::<Meeting>::default());
-        let mut unsynced = Unsynced::new(&root, Table::Series, &faults);
+        let mut unsynced = UnsyncedFiles::new(&root, Table::Series, &faults);
         for tenant in 0..THREADS {
             let mut file = tempfile::tempfile().unwrap();
             io::Write::write_all(&mut file, format!("of {tenant}").as_bytes()).unwrap();

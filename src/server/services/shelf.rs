@@ -3,14 +3,14 @@
 //! In: blocking work. Out: its result, computed on a thread for blocking work. If the store has no shelf, the call
 //! fails with `unimplemented`.
 
-use crate::server::services::questions::unimplemented;
+use crate::server::services::parameters::unimplemented;
 use crate::server::state::shared::ServerState;
 use crate::store::StoreError;
 use crate::store::tables::shelf::Shelf;
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// Runs work on the shelf to its end, even if the caller is dropped.
-pub(in crate::server) async fn on_shelf<T: Send + 'static>(
+pub(in crate::server) async fn with_shelf<T: Send + 'static>(
     state: &ServerState,
     work: impl FnOnce(&Shelf) -> Result<T, ConnectError> + Send + 'static,
 ) -> Result<T, ConnectError> {
@@ -21,12 +21,12 @@ pub(in crate::server) async fn on_shelf<T: Send + 'static>(
     done.map_err(|error| {
         ConnectError::new(
             Code::Internal,
-            format!("cannot use the kept settings and files: {error}"),
+            format!("cannot use the stored settings and files: {error}"),
         )
     })?
 }
 
 /// Converts an error of the disk or the bucket, for use in `map_err`.
-pub(in crate::server) fn failed(error: StoreError) -> ConnectError {
+pub(in crate::server) fn shelf_error(error: StoreError) -> ConnectError {
     ConnectError::new(Code::Unavailable, error.to_string())
 }

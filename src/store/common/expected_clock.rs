@@ -19,10 +19,10 @@ const EXACT: Duration = Duration::from_secs(1);
 
 /// The expected time. It begins as the time of the wall clock.
 #[derive(Debug)]
-pub(crate) struct Steady(Mutex<Expected>);
+pub(crate) struct ExpectedClock(Mutex<ExpectedTime>);
 
 #[derive(Debug, Clone, Copy)]
-struct Expected {
+struct ExpectedTime {
     wall: SystemTime,
     /// Monotonic time at which `wall` was the expected time.
     running: Duration,
@@ -32,12 +32,12 @@ struct Expected {
 
 /// Difference of the wall clock from the expected time. At most one of the fields is above zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Difference {
+pub(crate) struct ClockDifference {
     pub(crate) ahead: Duration,
     pub(crate) behind: Duration,
 }
 
-impl Difference {
+impl ClockDifference {
     fn between(wall: SystemTime, expected: SystemTime) -> Self {
         let by = |one: SystemTime, other: SystemTime| one.duration_since(other).unwrap_or_default();
         Self {
@@ -52,42 +52,43 @@ impl Difference {
     }
 }
 
-impl Steady {
-    /// Starts with the present time of the wall clock.
+impl ExpectedClock {
+    /// Creates an expected clock that starts at the present time of the wall clock.
     pub(crate) fn new(clock: &Clock) -> Self {
-        Self(Mutex::new(Expected {
+        Self(Mutex::new(ExpectedTime {
             wall: clock.now(),
             running: clock.running(),
             differs_since: None,
         }))
     }
 
-    /// Compares both clocks and returns the difference.
-    pub(crate) fn difference(&self, clock: &Clock) -> Difference {
+    /// Advances the expected time, and returns how far the wall clock differs from it. If the wall clock has differed
+    /// for a day, its time becomes the expected time, and the difference is zero.
+    pub(crate) fn difference(&self, clock: &Clock) -> ClockDifference {
         let (wall, running) = (clock.now(), clock.running());
-        let mut seen = self.0.lock();
-        let passed = running.saturating_sub(seen.running);
-        let expected = seen.wall + passed;
-        let apart = Difference::between(wall, expected);
-        let most = passed / FOLLOWED;
-        let expected = expected + apart.ahead.min(most) - apart.behind.min(most);
-        *seen = Expected {
+        let mut state = self.0.lock();
+        let passed = running.saturating_sub(state.running);
+        let expected = state.wall + passed;
+        let difference = ClockDifference::between(wall, expected);
+        let max = passed / FOLLOWED;
+        let expected = expected + difference.ahead.min(max) - difference.behind.min(max);
+        *state = ExpectedTime {
             wall: expected,
-            running: seen.running.max(running),
-            ..*seen
+            running: state.running.max(running),
+            ..*state
         };
-        let left = Difference::between(wall, expected);
+        let left = ClockDifference::between(wall, expected);
         if left.is_none() {
-            seen.differs_since = None;
-            return Difference::default();
+            state.differs_since = None;
+            return ClockDifference::default();
         }
-        let since = *seen.differs_since.get_or_insert(running);
+        let since = *state.differs_since.get_or_insert(running);
         if running.saturating_sub(since) < DAY {
             return left;
         }
-        seen.wall = wall;
-        seen.differs_since = None;
-        Difference::default()
+        state.wall = wall;
+        state.differs_since = None;
+        ClockDifference::default()
     }
 }
 
@@ -110,13 +111,13 @@ mod tests {
             hands.0 += time;
             hands.1 += time;
         };
-        let steady = Steady::new(&clock);
+        let steady = ExpectedClock::new(&clock);
         pass(HOUR);
-        assert_eq!(steady.difference(&clock), Difference::default());
+        assert_eq!(steady.difference(&clock), ClockDifference::default());
         // A time server corrects the clock by a little.
         hands.lock().0 += Duration::from_secs(30);
         pass(HOUR);
-        assert_eq!(steady.difference(&clock), Difference::default());
+        assert_eq!(steady.difference(&clock), ClockDifference::default());
 
         hands.lock().0 += 25 * HOUR;
         let jumped = steady.difference(&clock);
@@ -128,7 +129,7 @@ mod tests {
         let back = steady.difference(&clock);
         assert!(back.ahead.is_zero() && back.behind < HOUR, "{back:?}");
         pass(3 * HOUR);
-        assert_eq!(steady.difference(&clock), Difference::default());
+        assert_eq!(steady.difference(&clock), ClockDifference::default());
 
         hands.lock().0 -= 5 * HOUR;
         assert_eq!(steady.difference(&clock).behind, 5 * HOUR);
@@ -137,8 +138,8 @@ mod tests {
             assert!(!steady.difference(&clock).is_none());
         }
         pass(HOUR);
-        assert_eq!(steady.difference(&clock), Difference::default());
+        assert_eq!(steady.difference(&clock), ClockDifference::default());
         pass(HOUR);
-        assert_eq!(steady.difference(&clock), Difference::default());
+        assert_eq!(steady.difference(&clock), ClockDifference::default());
     }
 }

@@ -14,18 +14,18 @@ use alluvium_wire::profefe::{NAMED, OTHER, ProfileAnswer, Refusal, TypeWord, Wan
 pub(super) async fn find(
     state: &ServerState,
     tenants: &Tenants,
-    wanted: Wanted,
+    requested: Wanted,
 ) -> Result<Vec<ProfileAnswer>, Refusal> {
     let query = ProfilesQuery {
-        matchers: matchers(&wanted)?,
-        range: range(&wanted),
-        names: names(wanted.word),
+        matchers: matchers(&requested)?,
+        range: range(&requested),
+        names: names(requested.word),
         ids: Vec::new(),
-        limit: wanted.limit,
+        limit: requested.limit,
     };
     let work = async { Ok::<_, ConnectError>(state.engine.kept_profiles(tenants, query).await?) };
     let found = state.engine.admitted(Box::pin(work)).await?;
-    let answer = |kept: &KeptProfile| ProfileAnswer::new(&kept.id, word(kept), &kept.labels, kept.time_us);
+    let answer = |kept: &KeptProfile| ProfileAnswer::new(&kept.id, type_word(kept), &kept.labels, kept.time_us);
     Ok(found.iter().map(answer).collect())
 }
 
@@ -45,12 +45,12 @@ pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<V
 }
 
 /// Returns matchers that require the service and all labels of the request.
-pub(super) fn matchers(wanted: &Wanted) -> Result<Vec<Matcher>, Refusal> {
-    let labels = wanted
+pub(super) fn matchers(requested: &Wanted) -> Result<Vec<Matcher>, Refusal> {
+    let labels = requested
         .labels
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()));
-    let pairs: Vec<(&str, &str)> = labels.chain([(SERVICE_NAME, wanted.service.as_str())]).collect();
+    let pairs: Vec<(&str, &str)> = labels.chain([(SERVICE_NAME, requested.service.as_str())]).collect();
     let bytes = pairs.iter().map(|(name, value)| name.len() + value.len()).sum();
     selector::check_count(pairs.len())
         .and_then(|()| selector::check_bytes(bytes))
@@ -61,9 +61,9 @@ pub(super) fn matchers(wanted: &Wanted) -> Result<Vec<Matcher>, Refusal> {
 }
 
 /// Returns the time range of a request, including its last second.
-pub(super) fn range(wanted: &Wanted) -> TimeRange {
-    let after = wanted.to.saturating_add(1);
-    TimeRange::new(wanted.from.saturating_mul(1000), after.saturating_mul(1000))
+pub(super) fn range(requested: &Wanted) -> TimeRange {
+    let after = requested.to.saturating_add(1);
+    TimeRange::new(requested.from.saturating_mul(1000), after.saturating_mul(1000))
 }
 
 /// Returns the profile names of a type.
@@ -76,7 +76,7 @@ pub(super) fn names(word: Option<&'static TypeWord>) -> TypeNames {
 }
 
 /// Returns the type of a profile in profefe's terms.
-pub(super) fn word(kept: &KeptProfile) -> &'static TypeWord {
+pub(super) fn type_word(kept: &KeptProfile) -> &'static TypeWord {
     let first = kept.types.first().map_or("", |of_type| of_type.as_str());
     TypeWord::of_name(first.split(':').next().unwrap_or_default())
 }

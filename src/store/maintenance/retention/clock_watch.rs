@@ -22,79 +22,79 @@ use alluvium_base::file::replace;
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 /// Maximum distance of the clock from the expected time.
-const SLACK: Duration = DAY;
+const MAX_DEVIATION: Duration = DAY;
 /// Maximum time that a machine is assumed to have been off.
-const AWAY: Duration = DAY.saturating_mul(30);
+const MAX_OFF_TIME: Duration = DAY.saturating_mul(30);
 /// Time that a clock must run without another jump to be trusted again.
-const SETTLE: Duration = DAY;
+const TRUST_DELAY: Duration = DAY;
 /// Interval between writes of the time to `CLOCK`.
-const KEEP: Duration = HOUR;
+const WRITE_INTERVAL: Duration = HOUR;
 /// In this many hours, the anchor moves toward the wall clock by at most one hour. That is an hour a day. Without a
 /// jump, a time server corrects a clock by less than that.
 const FOLLOWED: u32 = 24;
 
-pub(crate) struct Watch {
+pub(crate) struct ClockWatch {
     file: PathBuf,
     /// The anchor: a trusted time, with its monotonic time.
-    believed: Option<Seen>,
+    anchor: Option<ClockReading>,
     /// First reading after a jump. The clock has not jumped again since this reading.
-    settling: Option<Seen>,
+    first_after_jump: Option<ClockReading>,
     /// Monotonic time of the last write to `CLOCK`.
-    kept: Option<Duration>,
+    written_at: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct ClockReading {
     wall: SystemTime,
     /// The monotonic time of the reading.
     running: Duration,
     /// How far a later reading may be ahead of the expected time.
-    slack: Duration,
+    tolerance: Duration,
 }
 
 /// Position of a later reading relative to the expected time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ReadingPosition {
     Expected,
     Ahead,
     Behind,
 }
 
-impl Seen {
+impl ClockReading {
     fn expected(&self, running: Duration) -> SystemTime {
         self.wall + running.saturating_sub(self.running)
     }
 
-    fn place(&self, later: &Self) -> Place {
+    fn position_of(&self, later: &Self) -> ReadingPosition {
         let expected = self.expected(later.running);
-        if by(later.wall, expected) > self.slack {
-            Place::Ahead
-        } else if by(expected, later.wall) > SLACK {
-            Place::Behind
+        if lead(later.wall, expected) > self.tolerance {
+            ReadingPosition::Ahead
+        } else if lead(expected, later.wall) > MAX_DEVIATION {
+            ReadingPosition::Behind
         } else {
-            Place::Expected
+            ReadingPosition::Expected
         }
     }
 
     /// Returns the anchor at the time of `later`, which must be a reading close to the expected time.
     fn followed_by(&self, later: Self) -> Self {
-        if self.slack > SLACK {
+        if self.tolerance > MAX_DEVIATION {
             // The machine may have been off, so only the wall clock shows the present time.
             return later;
         }
         let expected = self.expected(later.running);
-        let most = later.running.saturating_sub(self.running) / FOLLOWED;
-        let wall = expected + by(later.wall, expected).min(most) - by(expected, later.wall).min(most);
+        let max = later.running.saturating_sub(self.running) / FOLLOWED;
+        let wall = expected + lead(later.wall, expected).min(max) - lead(expected, later.wall).min(max);
         Self { wall, ..later }
     }
 }
 
 /// Returns how far `one` is ahead of `other`.
-fn by(one: SystemTime, other: SystemTime) -> Duration {
+fn lead(one: SystemTime, other: SystemTime) -> Duration {
     one.duration_since(other).unwrap_or_default()
 }
 
-impl Watch {
+impl ClockWatch {
     /// Reads the time that an earlier process stored. Without the file, the clock is trusted.
     pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
         let file = dir.join("CLOCK");
@@ -112,59 +112,68 @@ impl Watch {
         };
         Self {
             file,
-            believed: kept,
-            settling: None,
-            kept: None,
+            anchor: kept,
+            first_after_jump: None,
+            written_at: None,
         }
     }
 
     /// Checks the clock. Returns true if data may be deleted by its age.
-    pub(crate) fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
-        let now = Seen {
+    pub(crate) fn check(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
+        let now = ClockReading {
             wall: clock.now(),
             running: clock.running(),
-            slack: SLACK,
+            tolerance: MAX_DEVIATION,
         };
-        let place = self.believed.map_or(Place::Expected, |seen| seen.place(&now));
-        let settled = self.settling.is_some_and(|since| {
-            since.place(&now) == Place::Expected && now.running.saturating_sub(since.running) >= SETTLE
+        let position = self
+            .anchor
+            .map_or(ReadingPosition::Expected, |seen| seen.position_of(&now));
+        let settled = self.first_after_jump.is_some_and(|since| {
+            since.position_of(&now) == ReadingPosition::Expected
+                && now.running.saturating_sub(since.running) >= TRUST_DELAY
         });
-        if place == Place::Expected || settled {
-            if self.settling.take().is_some() {
-                self.kept = None;
+        if position == ReadingPosition::Expected || settled {
+            if self.first_after_jump.take().is_some() {
+                self.written_at = None;
                 tracing::info!(now = text(now.wall), "the clock is trusted again");
             }
             let anchor = self
-                .believed
+                .anchor
                 .filter(|_| !settled)
                 .map_or(now, |seen| seen.followed_by(now));
-            self.believed = Some(anchor);
-            self.keep(anchor, clock);
-        } else if self.settling.is_none_or(|since| since.place(&now) != Place::Expected) {
-            self.settling = Some(now);
-            if let Some(believed) = self.believed.filter(|_| place == Place::Ahead) {
+            self.anchor = Some(anchor);
+            self.write_anchor(anchor, clock);
+        } else if self
+            .first_after_jump
+            .is_none_or(|since| since.position_of(&now) != ReadingPosition::Expected)
+        {
+            self.first_after_jump = Some(now);
+            if let Some(believed) = self.anchor.filter(|_| position == ReadingPosition::Ahead) {
                 metrics.clock_jumps.inc();
                 tracing::warn!(
                     expected = text(believed.expected(now.running)),
                     now = text(now.wall),
-                    hours = SETTLE.as_secs() / 3600,
+                    hours = TRUST_DELAY.as_secs() / 3600,
                     "the clock has jumped: nothing is deleted or downsampled for its age until the clock is back, or \
                         has run evenly for this many hours"
                 );
             }
         }
         // A clock that is behind makes nothing look too old.
-        let may_delete = place != Place::Ahead || settled;
+        let may_delete = position != ReadingPosition::Ahead || settled;
         metrics.clock_doubted.set(i64::from(!may_delete));
         may_delete
     }
 
-    /// Stores the anchor for the next process, once per [`KEEP`].
-    fn keep(&mut self, now: Seen, clock: &Clock) {
-        if self.kept.is_some_and(|kept| now.running.saturating_sub(kept) < KEEP) {
+    /// Stores the anchor for the next process, once per [`WRITE_INTERVAL`].
+    fn write_anchor(&mut self, now: ClockReading, clock: &Clock) {
+        if self
+            .written_at
+            .is_some_and(|kept| now.running.saturating_sub(kept) < WRITE_INTERVAL)
+        {
             return;
         }
-        self.kept = Some(now.running);
+        self.written_at = Some(now.running);
         let boot = clock.since_boot().map(|boot| boot.text()).unwrap_or_default();
         if let Err(error) = replace(&self.file, format!("{}\n{boot}\n", text(now.wall)).as_bytes()) {
             tracing::warn!(%error, file = %self.file.display(), "cannot store the time for the next start");
@@ -172,16 +181,16 @@ impl Watch {
     }
 }
 
-/// Returns the anchor that an earlier process left. It is exact if the system has not been booted since.
-fn anchor(text: &str, clock: &Clock) -> Result<Seen, chrono::ParseError> {
+/// Returns the anchor that an earlier process left. The anchor is exact if the system has not been booted since.
+fn anchor(text: &str, clock: &Clock) -> Result<ClockReading, chrono::ParseError> {
     let mut lines = text.lines();
     let wall: SystemTime = DateTime::parse_from_rfc3339(lines.next().unwrap_or_default().trim())?.into();
     let boot = lines.next().and_then(SinceBoot::parse);
     let away = boot.and_then(|kept| clock.since_boot()?.since(&kept));
-    Ok(Seen {
+    Ok(ClockReading {
         wall: wall + away.unwrap_or_default(),
         running: clock.running(),
-        slack: if away.is_some() { SLACK } else { AWAY },
+        tolerance: if away.is_some() { MAX_DEVIATION } else { MAX_OFF_TIME },
     })
 }
 
@@ -241,7 +250,7 @@ mod tests {
         hands: Hands,
         clock: Clock,
         metrics: Metrics,
-        watch: Watch,
+        watch: ClockWatch,
         dir: tempfile::TempDir,
     }
 
@@ -250,7 +259,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let hands = Hands::new();
             let clock = hands.clock();
-            let watch = Watch::open(dir.path(), &clock);
+            let watch = ClockWatch::open(dir.path(), &clock);
             let metrics = Metrics::new(&Scope::new());
             Self {
                 hands,
@@ -267,12 +276,12 @@ mod tests {
             machine
         }
 
-        fn look(&mut self) -> bool {
-            self.watch.look(&self.clock, &self.metrics)
+        fn check(&mut self) -> bool {
+            self.watch.check(&self.clock, &self.metrics)
         }
 
         fn restart(&mut self) {
-            self.watch = Watch::open(self.dir.path(), &self.clock);
+            self.watch = ClockWatch::open(self.dir.path(), &self.clock);
         }
     }
 
@@ -280,21 +289,21 @@ mod tests {
     fn a_jump_of_days_is_believed_after_a_day_or_when_it_is_taken_back() {
         let mut machine = Machine::new();
         for _ in 0..100 {
-            assert!(machine.look());
+            assert!(machine.check());
             machine.hands.pass(HOUR);
             // A time server corrects the clock now and then.
             machine.hands.ahead(Duration::from_mins(1));
         }
         machine.hands.ahead(DAY * 2);
-        assert!(!machine.look());
+        assert!(!machine.check());
         machine.hands.back(DAY * 2);
-        assert!(machine.look(), "it is back");
+        assert!(machine.check(), "it is back");
         machine.hands.ahead(DAY * 3000);
         for _ in 0..24 {
-            assert!(!machine.look());
+            assert!(!machine.check());
             machine.hands.pass(HOUR);
         }
-        assert!(machine.look(), "it has run for a day");
+        assert!(machine.check(), "it has run for a day");
         assert_eq!(machine.metrics.clock_jumps.get(), 2);
         assert_eq!(machine.metrics.clock_doubted.get(), 0);
     }
@@ -302,56 +311,56 @@ mod tests {
     #[test]
     fn small_jumps_add_up() {
         let mut machine = Machine::new();
-        assert!(machine.look());
+        assert!(machine.check());
         let mut looks = Vec::new();
         for _ in 0..6 {
             machine.hands.pass(Duration::from_secs(10));
             machine.hands.ahead(HOUR * 20);
-            looks.push(machine.look());
+            looks.push(machine.check());
         }
         assert_eq!(looks, [true, false, false, false, false, false]);
         assert!(machine.metrics.clock_jumps.get() > 0);
         machine.hands.back(HOUR * 100);
-        assert!(machine.look(), "what is left is one jump");
+        assert!(machine.check(), "what is left is one jump");
     }
 
     #[test]
     fn small_jumps_add_up_over_restarts_as_long_as_the_system_runs() {
         let mut machine = Machine::of_boot("first");
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.ahead(HOUR * 20);
         for _ in 0..3 {
             machine.restart();
             machine.hands.pass(Duration::from_secs(10));
-            assert!(machine.look(), "one jump, whoever sees it");
+            assert!(machine.check(), "one jump, whoever sees it");
         }
         machine.hands.ahead(HOUR * 20);
         machine.restart();
-        assert!(!machine.look());
+        assert!(!machine.check());
         machine.hands.back(HOUR * 20);
-        assert!(machine.look());
+        assert!(machine.check());
         // The machine was not off, as the time since the boot shows.
         machine.restart();
         machine.hands.ahead(DAY * 20);
-        assert!(!machine.look());
+        assert!(!machine.check());
         machine.hands.back(DAY * 20);
         machine.restart();
         machine.hands.pass(DAY * 50);
-        assert!(machine.look(), "this time passed for the system too");
+        assert!(machine.check(), "this time passed for the system too");
         // After another boot, nothing shows how long the machine was off.
         machine.clock = machine.hands.clock_of_boot("second");
         machine.restart();
         machine.hands.ahead(DAY * 20);
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.ahead(HOUR * 25);
-        assert!(!machine.look());
+        assert!(!machine.check());
     }
 
     #[test]
     fn a_clock_that_is_a_little_fast_is_followed() {
         let mut machine = Machine::new();
         for _ in 0..24 * 60 {
-            assert!(machine.look());
+            assert!(machine.check());
             machine.hands.pass(HOUR);
             machine.hands.ahead(Duration::from_mins(2));
         }
@@ -361,74 +370,74 @@ mod tests {
     #[test]
     fn another_jump_begins_another_day() {
         let mut machine = Machine::new();
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.ahead(DAY * 300);
-        assert!(!machine.look());
+        assert!(!machine.check());
         machine.hands.pass(HOUR * 23);
         machine.hands.ahead(DAY * 300);
         for _ in 0..24 {
-            assert!(!machine.look());
+            assert!(!machine.check());
             machine.hands.pass(HOUR);
         }
-        assert!(machine.look());
+        assert!(machine.check());
         assert_eq!(machine.metrics.clock_jumps.get(), 2);
     }
 
     #[test]
     fn a_clock_that_was_late_may_come_back_at_once() {
         let mut machine = Machine::new();
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.back(DAY * 18_000);
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.pass(HOUR);
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.ahead(DAY * 18_000);
         assert!(
-            machine.look(),
+            machine.check(),
             "a machine without a battery gets the time after its start"
         );
         assert_eq!(machine.metrics.clock_jumps.get(), 0);
         // A clock that is set back for good is also trusted after a day. A later jump is measured from the new time.
         machine.hands.back(DAY * 300);
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.pass(DAY);
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.ahead(DAY * 300);
-        assert!(!machine.look());
+        assert!(!machine.check());
     }
 
     #[test]
     fn after_a_start_the_time_of_the_last_process_counts() {
         let mut machine = Machine::new();
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.pass(DAY * 29);
         machine.restart();
-        assert!(machine.look(), "it was away for a month");
+        assert!(machine.check(), "it was away for a month");
         machine.restart();
         machine.hands.ahead(DAY * 31);
-        assert!(!machine.look());
+        assert!(!machine.check());
         // Another start does not change this.
         machine.hands.pass(HOUR);
         machine.restart();
-        assert!(!machine.look());
+        assert!(!machine.check());
         machine.hands.pass(DAY);
-        assert!(machine.look());
+        assert!(machine.check());
         machine.restart();
-        assert!(machine.look());
+        assert!(machine.check());
         assert_eq!(machine.metrics.clock_jumps.get(), 2);
     }
 
     #[test]
     fn without_the_file_the_clock_is_believed_and_a_damaged_one_is_none() {
         let mut machine = Machine::new();
-        assert!(machine.look());
+        assert!(machine.check());
         machine.hands.ahead(DAY * 300);
         fs::remove_file(machine.dir.path().join("CLOCK")).unwrap();
         machine.restart();
-        assert!(machine.look());
+        assert!(machine.check());
         fs::write(machine.dir.path().join("CLOCK"), "\0\0").unwrap();
         machine.hands.ahead(DAY * 300);
         machine.restart();
-        assert!(machine.look());
+        assert!(machine.check());
     }
 }

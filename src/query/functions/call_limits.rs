@@ -30,7 +30,7 @@ const MODEST_BYTES: u64 = 1 << 10;
 
 /// Functions that are not available in SQL. Some of them return types that double in size with each nested call, so
 /// that the size has no bound. `levenshtein` of long texts blocks a thread for hours.
-const LEFT_OUT: [&str; 9] = [
+const EXCLUDED_FUNCTIONS: [&str; 9] = [
     "struct",
     "row",
     "named_struct",
@@ -74,7 +74,7 @@ const WITH_REGEX: [&str; 5] = [
     "regexp_replace",
 ];
 
-const GROWING: [(&str, Growth); 27] = [
+const GROWING_FUNCTIONS: [(&str, Growth); 27] = [
     ("repeat", Growth::Repeat),
     ("lpad", Growth::Pad),
     ("rpad", Growth::Pad),
@@ -106,17 +106,17 @@ const GROWING: [(&str, Growth); 27] = [
 
 /// Returns DataFusion's functions without those that are not available in SQL. Functions with a result that can grow
 /// get a limit.
-pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
+pub(crate) fn with_limits(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     functions
         .into_iter()
-        .filter(|function| !LEFT_OUT.iter().any(|name| named(function, name)))
-        .map(bound)
+        .filter(|function| !EXCLUDED_FUNCTIONS.iter().any(|name| named(function, name)))
+        .map(with_limit)
         .collect()
 }
 
 /// Returns the function, with a limit if its result can grow.
-pub(crate) fn bound(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
-    match GROWING.iter().find(|(name, _)| named(&function, name)) {
+pub(crate) fn with_limit(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    match GROWING_FUNCTIONS.iter().find(|(name, _)| named(&function, name)) {
         Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
             inner: function,
             growth: *growth,
@@ -131,11 +131,11 @@ fn named(function: &ScalarUDF, name: &str) -> bool {
 
 /// Estimates by how many bytes the result of a call is larger than its arguments. Returns `None` for a function with a
 /// result that cannot grow.
-pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
+pub(crate) fn extra_bytes(name: &str, args: &[Expr]) -> Option<u64> {
     if name == JOIN {
         return Some(MODEST_BYTES);
     }
-    let (_, growth) = GROWING.iter().find(|(growing, _)| *growing == name)?;
+    let (_, growth) = GROWING_FUNCTIONS.iter().find(|(growing, _)| *growing == name)?;
     let literal = |at: usize| match args.get(at) {
         Some(Expr::Literal(value, _)) => Some(value),
         _ => None,
@@ -145,14 +145,14 @@ pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
         _ => None,
     };
     let is_short = |at: usize| literal(at).is_some_and(|value| value.size() <= size_of::<ScalarValue>() + 16);
-    let most = CallLimits::MOST.value as u64;
+    let max = CallLimits::MAX.value as u64;
     match growth {
         Growth::Modest if name.starts_with("regexp_") && name != "regexp_match" => None,
         Growth::Modest => Some(MODEST_BYTES),
-        Growth::Pad => Some(count().map_or(most, |count| count.saturating_mul(4).min(most))),
+        Growth::Pad => Some(count().map_or(max, |count| count.saturating_mul(4).min(max))),
         Growth::Replace | Growth::RegexReplace if is_short(2) => Some(MODEST_BYTES),
         Growth::Pattern if literal(1).is_some() => Some(MODEST_BYTES),
-        _ => Some(most),
+        _ => Some(max),
     }
 }
 
@@ -167,22 +167,22 @@ pub(crate) fn check_result(name: &str, value: &ColumnarValue, options: &ConfigOp
     Ok(Allowance::charge(options, bytes)?)
 }
 
-/// Refuses a call if the size of its result, `bytes`, exceeds the limit `most`. Both are in bytes.
-pub(crate) fn check_call(name: &str, bytes: usize, most: usize) -> Result<()> {
-    if bytes > most {
+/// Refuses a call if the size of its result, `bytes`, exceeds the limit `max`. Both are in bytes.
+pub(crate) fn check_call(name: &str, bytes: usize, max: usize) -> Result<()> {
+    if bytes > max {
         return Err(QueryError::Limit(format!(
             "{name} would produce {} KiB in one call, more than {} KiB: use shorter texts and lists, or raise \
                 sql.max_query_memory in the server's configuration",
             bytes >> 10,
-            most >> 10
+            max >> 10
         ))
         .into());
     }
     Ok(())
 }
 
-fn check_bytes(name: &str, bytes: i64, most: usize) -> Result<()> {
-    check_call(name, usize::try_from(bytes).unwrap_or_default(), most)
+fn check_bytes(name: &str, bytes: i64, max: usize) -> Result<()> {
+    check_call(name, usize::try_from(bytes).unwrap_or_default(), max)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -279,13 +279,13 @@ impl Growth {
                 if self == Growth::Resize && counts.iter().any(|count| *count < 0) {
                     return Err(QueryError::invalid("the length of a list must not be negative (array_resize)").into());
                 }
-                let most = counts.into_iter().max().unwrap_or(0).max(0);
+                let max = counts.into_iter().max().unwrap_or(0).max(0);
                 let source = if self == Growth::Copies { 0 } else { 2 };
                 let each = args.get(source).map_or(16, |arg| match arg {
                     ColumnarValue::Array(array) => array.get_array_memory_size(),
                     ColumnarValue::Scalar(scalar) => scalar.size(),
                 });
-                total = most.saturating_mul(i64::try_from(each.max(16)).unwrap_or(i64::MAX));
+                total = max.saturating_mul(i64::try_from(each.max(16)).unwrap_or(i64::MAX));
             }
             Growth::Series => {
                 let starts = match args.len() {
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_a_call_may_give_is_known_before_it_runs() {
-        let bytes = |growth: Growth, args: &[ColumnarValue]| growth.bytes("f", args, CallLimits::MOST.value).ok();
+        let bytes = |growth: Growth, args: &[ColumnarValue]| growth.bytes("f", args, CallLimits::MAX.value).ok();
         assert_eq!(bytes(Growth::Repeat, &[text(10), number(100)]), Some(1000));
         assert_eq!(bytes(Growth::Repeat, &[text(1), number(1_000_000_000)]), None);
         assert_eq!(bytes(Growth::Repeat, &[text(1), number(-5)]), Some(0));

@@ -49,17 +49,17 @@ impl Grouping {
 
 /// The source that a row represents. Equal places form one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Place<'a> {
+pub(super) struct RowSource<'a> {
     pub name: &'a str,
     pub address: u64,
     pub file: Cow<'a, str>,
     pub start_line: i64,
     pub line: i64,
-    /// The binary, if nothing else is known.
+    /// The binary. [`RowSources::of`] sets it only if nothing else is known.
     pub object: &'a str,
 }
 
-impl Place<'_> {
+impl RowSource<'_> {
     /// Returns the name of the place in a report.
     pub(super) fn printed(&self) -> String {
         let mut parts = Vec::new();
@@ -91,34 +91,34 @@ impl Place<'_> {
 }
 
 /// The places of all locations of a profile.
-pub(super) struct Places<'a> {
+pub(super) struct RowSources<'a> {
     /// Each place of the profile, once.
-    pub all: Vec<Place<'a>>,
+    pub all: Vec<RowSource<'a>>,
     /// Indices of the places of all locations, one location after the other.
     indices: Vec<u32>,
     /// For each location, the end of its places in `indices`.
     ends: Vec<u32>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> RowSources<'a> {
     pub(super) fn of(profile: &Profile<'a>, grouping: Grouping) -> Self {
-        Self::by(profile, |location, line| place(profile, grouping, location, line))
+        Self::from_locations(profile, |location, line| row_source(profile, grouping, location, line))
     }
 
     /// Creates the places of source lines: like [`Grouping::Lines`], but also distinguished by binary and start of
     /// the function.
     pub(super) fn of_source(profile: &Profile<'a>, paths: &SourcePaths) -> Self {
-        Self::by(profile, |location, line| source_line(profile, paths, location, line))
+        Self::from_locations(profile, |location, line| source_line(profile, paths, location, line))
     }
 
     /// Creates the places that `place` returns for the locations and their lines.
-    fn by(profile: &Profile<'a>, place: impl Fn(&Location, Option<Line>) -> Place<'a>) -> Self {
+    fn from_locations(profile: &Profile<'a>, place: impl Fn(&Location, Option<Line>) -> RowSource<'a>) -> Self {
         let mut places = Self {
             all: Vec::new(),
             indices: Vec::new(),
             ends: Vec::with_capacity(profile.locations.len()),
         };
-        let mut known: HashMap<Place<'a>, u32> = HashMap::new();
+        let mut known: HashMap<RowSource<'a>, u32> = HashMap::new();
         for location in &profile.locations {
             let lines = profile.lines_of(location);
             let outside = lines.is_empty().then(|| place(location, None));
@@ -145,17 +145,22 @@ impl<'a> Places<'a> {
     }
 }
 
-fn source_line<'a>(profile: &Profile<'a>, paths: &SourcePaths, location: &Location, line: Option<Line>) -> Place<'a> {
+fn source_line<'a>(
+    profile: &Profile<'a>,
+    paths: &SourcePaths,
+    location: &Location,
+    line: Option<Line>,
+) -> RowSource<'a> {
     let object = profile.mappings.get(location.mapping as usize);
     let object = object.map_or("", |mapping| mapping.file);
     let found = line.and_then(|line| Some((line, *profile.functions.get(line.function as usize)?)));
     let Some((line, function)) = found else {
-        return Place {
+        return RowSource {
             object,
-            ..Place::default()
+            ..RowSource::default()
         };
     };
-    Place {
+    RowSource {
         name: function.name,
         address: 0,
         file: match paths.trimmed(function.file) {
@@ -168,7 +173,7 @@ fn source_line<'a>(profile: &Profile<'a>, paths: &SourcePaths, location: &Locati
     }
 }
 
-fn place<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, line: Option<Line>) -> Place<'a> {
+fn row_source<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, line: Option<Line>) -> RowSource<'a> {
     let object = profile.mappings.get(location.mapping as usize);
     let object = object.map_or("", |mapping| mapping.file);
     let address = match grouping {
@@ -177,14 +182,14 @@ fn place<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, lin
     };
     let found = line.and_then(|line| Some((line, profile.functions.get(line.function as usize)?)));
     let Some((line, function)) = found else {
-        return Place {
+        return RowSource {
             address,
             object,
             name: match grouping {
                 Grouping::Packages => package("", "", object),
                 _ => "",
             },
-            ..Place::default()
+            ..RowSource::default()
         };
     };
     let name = match grouping {
@@ -198,7 +203,7 @@ fn place<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, lin
     };
     let is_whole_file = grouping == Grouping::WholeFiles && !file.is_empty();
     let is_unnamed = name.is_empty() && !is_whole_file;
-    Place {
+    RowSource {
         name,
         address,
         start_line: if is_unnamed && grouping != Grouping::WholeFiles {
@@ -220,7 +225,7 @@ mod tests {
     fn a_place_is_printed_by_what_is_known_of_it() {
         let place = |name, address, file: &'static str, line, object| {
             let file = Cow::Borrowed(file);
-            Place {
+            RowSource {
                 name,
                 address,
                 file,

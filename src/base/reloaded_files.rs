@@ -10,18 +10,18 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
-pub struct Renewed<T> {
+pub struct ReloadedFiles<T> {
     files: Vec<PathBuf>,
-    current: Mutex<(Stamp, T)>,
+    current: Mutex<(FileTimes, T)>,
 }
 
 /// Modification times of the files.
-type Stamp = Vec<Option<SystemTime>>;
+type FileTimes = Vec<Option<SystemTime>>;
 
-impl<T: Clone> Renewed<T> {
+impl<T: Clone> ReloadedFiles<T> {
     /// Reads the files for the first time.
     pub fn read<E>(files: Vec<PathBuf>, read: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
-        // The stamp is taken before the read, so that a file that is replaced during the read is read again.
+        // The times are taken before the read, so that a file that is replaced during the read is read again.
         let stamp = stamp(&files);
         let current = Mutex::new((stamp, read()?));
         Ok(Self { files, current })
@@ -46,7 +46,7 @@ impl<T: Clone> Renewed<T> {
     }
 }
 
-fn stamp(files: &[PathBuf]) -> Stamp {
+fn stamp(files: &[PathBuf]) -> FileTimes {
     let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
     files.iter().map(changed).collect()
 }
@@ -69,10 +69,10 @@ mod tests {
             Ok(parse(&one)? + parse(&two)?)
         };
         let files = vec![one.clone(), two.clone()];
-        assert!(Renewed::read(files.clone(), sum).is_err());
+        assert!(ReloadedFiles::read(files.clone(), sum).is_err());
         write(&one, "1").unwrap();
         write(&two, "2").unwrap();
-        let renewed = Renewed::read(files, sum).unwrap();
+        let renewed = ReloadedFiles::read(files, sum).unwrap();
         let unread = || -> Result<u32, String> { panic!("the files have not changed") };
         assert_eq!(renewed.current(unread), 3);
         // Two writes may fall within one tick of the file system's clock.

@@ -3,7 +3,7 @@
 //! In: fields of messages and parameters of URLs. Out: values of the query layer, or status 400 with the reason. The
 //! calls of `querier.v1` and Pyroscope's plain routes share this module, so that both reject the same queries.
 
-use crate::query::{ExemplarKind, GoPgo, HeatmapOf, StackQuery, TimeRange};
+use crate::query::{ExemplarKind, GoPgo, HeatmapSource, StackQuery, TimeRange};
 use crate::server::bodies::limits::ServerLimits;
 use crate::server::state::shared::ServerState;
 use alluvium_profile::ProfileType;
@@ -16,10 +16,11 @@ use alluvium_wire::proto::types;
 /// Maximum number of characters of a selector in an error.
 const SHOWN_CHARS: usize = 1000;
 /// Maximum number of selectors, ids or names in one list of a request.
-const MAX_LISTED: usize = 1000;
+const MAX_LIST_ITEMS: usize = 1000;
 /// Default number of functions of a call graph.
 const CALL_GRAPH_FUNCTIONS: i64 = 100;
-/// Work in bytes that is assumed for a regular expression. Compiling even a short one takes milliseconds.
+/// Work in bytes that is assumed for selectors with regular expressions. Compiling even a short expression takes
+/// milliseconds.
 const COMPILE_BYTES: usize = 1 << 20;
 /// Shortest step of a time line in seconds. The times of points have a resolution of one millisecond.
 const MIN_STEP: f64 = 0.001;
@@ -44,7 +45,7 @@ pub(in crate::server) async fn matchers(state: &ServerState, text: String) -> Re
 
 /// Parses selectors that must all match. The limits of a single selector apply to all of them together.
 pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
-    at_most("selectors", texts.len())?;
+    check_list_length("selectors", texts.len())?;
     let bytes = texts.iter().map(String::len).sum();
     let cost = if texts.iter().any(|text| text.contains('~')) {
         COMPILE_BYTES
@@ -69,11 +70,11 @@ pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Res
     state.workers.run(cost, read).await
 }
 
-/// Rejects a list with more than [`MAX_LISTED`] items. `what` names the items.
-pub(super) fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
-    if count > MAX_LISTED {
+/// Rejects a list with more than [`MAX_LIST_ITEMS`] items. `what` names the items.
+pub(super) fn check_list_length(what: &str, count: usize) -> Result<(), ConnectError> {
+    if count > MAX_LIST_ITEMS {
         return Err(ConnectError::invalid(format!(
-            "a query may list at most {MAX_LISTED} {what}, not {count}"
+            "a query may list at most {MAX_LIST_ITEMS} {what}, not {count}"
         )));
     }
     Ok(())
@@ -98,7 +99,7 @@ pub(super) fn stack_selection(
     let Some(selector) = selector else {
         return Ok((Vec::new(), None));
     };
-    at_most("call sites", selector.call_site.len())?;
+    check_list_length("call sites", selector.call_site.len())?;
     let call_site = selector.call_site.into_iter().map(|location| location.name);
     let pgo = selector.go_pgo.map(|pgo| GoPgo {
         keep_locations: pgo.keep_locations as usize,
@@ -118,30 +119,30 @@ pub(super) fn check_step(step: f64) -> Result<(), ConnectError> {
 }
 
 /// Parses the maximum number of series of a response. 0 means all.
-pub(super) fn series_limit(asked: Option<i64>) -> Result<usize, ConnectError> {
-    usize::try_from(asked.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
+pub(super) fn series_limit(requested: Option<i64>) -> Result<usize, ConnectError> {
+    usize::try_from(requested.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
 }
 
 /// Returns whether a heatmap counts profiles or spans, and the kind of its exemplars.
 pub(super) fn heatmap_of(
-    asked: HeatmapQueryType,
+    requested: HeatmapQueryType,
     exemplars: ExemplarKind,
-) -> Result<(HeatmapOf, ExemplarKind), ConnectError> {
-    match (asked, exemplars) {
+) -> Result<(HeatmapSource, ExemplarKind), ConnectError> {
+    match (requested, exemplars) {
         (HeatmapQueryType::Unspecified, _) => Err(ConnectError::invalid(
             "query_type must be HEATMAP_QUERY_TYPE_INDIVIDUAL or HEATMAP_QUERY_TYPE_SPAN",
         )),
         (HeatmapQueryType::Individual, ExemplarKind::Span) | (HeatmapQueryType::Span, ExemplarKind::Profile) => Err(
             ConnectError::invalid("exemplar_type must be of the same kind as query_type, or none"),
         ),
-        (HeatmapQueryType::Individual, _) => Ok((HeatmapOf::Profiles, exemplars)),
-        (HeatmapQueryType::Span, _) => Ok((HeatmapOf::Spans, exemplars)),
+        (HeatmapQueryType::Individual, _) => Ok((HeatmapSource::Profiles, exemplars)),
+        (HeatmapQueryType::Span, _) => Ok((HeatmapSource::Spans, exemplars)),
     }
 }
 
 /// Converts the kind of exemplars. The default is none.
-pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
-    match asked {
+pub(super) fn exemplar_kind(requested: types::ExemplarType) -> ExemplarKind {
+    match requested {
         types::ExemplarType::Unspecified | types::ExemplarType::None => ExemplarKind::None,
         types::ExemplarType::Individual => ExemplarKind::Profile,
         types::ExemplarType::Span => ExemplarKind::Span,
@@ -150,7 +151,7 @@ pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
 
 /// Checks ids of `length` hexadecimal digits and converts them to lower case.
 pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
-    at_most(&format!("{what} ids"), ids.len())?;
+    check_list_length(&format!("{what} ids"), ids.len())?;
     for id in &ids {
         if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ConnectError::invalid(format!(
@@ -163,27 +164,31 @@ pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result
 
 /// Returns the node limit of a request, or the default for `None` and 0. If the limit is negative or above the maximum,
 /// returns an error with status 400.
-pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
-    let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
-    if asked < 0 {
+pub(in crate::server) fn max_nodes(requested: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+    let (requested, max) = (requested.unwrap_or(0), limits.max_flamegraph_nodes);
+    if requested < 0 {
         return Err(ConnectError::invalid(format!(
             "max flamegraph nodes limit must be set (max allowed {max})"
         )));
     }
-    if asked > max {
+    if requested > max {
         return Err(ConnectError::invalid(format!(
-            "max flamegraph nodes limit {asked} is greater than allowed {max}"
+            "max flamegraph nodes limit {requested} is greater than allowed {max}"
         )));
     }
-    let nodes = if asked == 0 { limits.flamegraph_nodes } else { asked };
+    let nodes = if requested == 0 {
+        limits.flamegraph_nodes
+    } else {
+        requested
+    };
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
 /// Returns the function limit of a call graph, or 100 for `None` and 0. If the limit is negative or above the maximum
 /// number of nodes, returns an error with status 400.
-pub(in crate::server) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+pub(in crate::server) fn max_functions(requested: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
-    max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
+    max_nodes(requested.filter(|requested| *requested != 0).or(Some(default)), limits)
 }
 
 /// Parses `TYPE{...}` or its equivalent `{__name__="TYPE", ...}`. `parameter` is the name of the text in errors.

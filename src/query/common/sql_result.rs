@@ -33,20 +33,20 @@ pub struct SqlResult {
     /// deadline the query releases its slot and its memory, even if its rows have not been read.
     pub stream: BatchStream,
     pub(crate) deadline: Deadline,
-    /// Maximum size of the rows in bytes. It limits the columns in memory, and also the text if the result is written
-    /// as text.
+    /// Maximum size of the rows in bytes. The maximum applies to the columns in memory, and also to the text if the
+    /// result is written as text.
     pub(crate) max_output_bytes: usize,
 }
 
 impl SqlResult {
     /// Returns the deadline of the stream. A caller that buffers rows drops them at this time.
     pub(crate) fn ends_at(&self) -> Instant {
-        self.deadline.at
+        self.deadline.instant
     }
 
     /// Ends the query and releases its resources. A later read fails as if the time limit had passed.
     pub fn end(&mut self) {
-        let passed = self.deadline.passed();
+        let passed = self.deadline.timeout_error();
         self.stream = stream::once(async { Err(passed) }).boxed();
     }
 
@@ -63,7 +63,7 @@ impl SqlResult {
 /// The time at which a query must end at the latest, and the time limit from which that time was computed.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
-    at: Instant,
+    instant: Instant,
     length: Duration,
 }
 
@@ -71,35 +71,37 @@ impl Deadline {
     /// Creates a deadline that is `length` from now.
     pub fn after(length: Duration) -> Self {
         Self {
-            at: Instant::now() + length,
+            instant: Instant::now() + length,
             length,
         }
     }
 
     /// Returns the error for a deadline that has passed.
-    fn passed(self) -> QueryError {
+    fn timeout_error(self) -> QueryError {
         QueryError::Timeout(self.length)
     }
 
     /// Fails if the deadline has passed.
     pub(crate) fn check(self) -> Result<(), QueryError> {
-        if Instant::now() >= self.at {
-            return Err(self.passed());
+        if Instant::now() >= self.instant {
+            return Err(self.timeout_error());
         }
         Ok(())
     }
 
     /// Waits for `work`. If the deadline passes first, drops `work` and fails.
-    pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
+    pub(crate) async fn enforce<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
         self.check()?;
-        tokio::time::timeout_at(self.at, work).await.map_err(|_| self.passed())
+        tokio::time::timeout_at(self.instant, work)
+            .await
+            .map_err(|_| self.timeout_error())
     }
 }
 
 /// Runs a stream in a task that ends at the deadline. The task computes an item only when the reader requests it. At
 /// the deadline the task drops the source with its resources, even if nobody reads, and the timeout error replaces the
 /// remaining items.
-pub fn until<T: Send + 'static>(
+pub fn run_until<T: Send + 'static>(
     deadline: Deadline,
     mut items: BoxStream<'static, Result<T, QueryError>>,
 ) -> BoxStream<'static, Result<T, QueryError>> {
@@ -118,14 +120,14 @@ pub fn until<T: Send + 'static>(
         };
         let made = tokio::select! {
             () = sender.closed() => return,
-            made = deadline.hold(making) => made,
+            made = deadline.enforce(making) => made,
         };
         if let Err(error) = made {
             // The task may wait for the reader here, because the resources of the query are already released.
             let _ = sender.send(Err(error)).await;
         }
     });
-    let taken = stream::unfold(Some(receiver), |receiver| async {
+    let received = stream::unfold(Some(receiver), |receiver| async {
         let mut receiver = receiver?;
         match receiver.recv().await {
             Some(Ok(Some(item))) => Some((Ok(item), Some(receiver))),
@@ -135,12 +137,12 @@ pub fn until<T: Send + 'static>(
             None => Some((Err(QueryError::internal(FAULT)), None)),
         }
     });
-    taken.boxed()
+    received.boxed()
 }
 
 /// Returns the result with limits on its time, rows and bytes. `held` contains the slot of the query and its threads.
 /// The stream drops `held` when it ends or is dropped, at the latest at the deadline.
-pub(crate) fn guarded(
+pub(crate) fn limit_result(
     schema: &SchemaRef,
     rows: BatchStream,
     deadline: Deadline,
@@ -148,7 +150,7 @@ pub(crate) fn guarded(
     held: Box<dyn Any + Send>,
 ) -> SqlResult {
     let schema = plain_schema(schema);
-    let guarded = Guarded {
+    let guarded = LimitedRows {
         rows,
         schema: schema.clone(),
         deadline,
@@ -160,22 +162,22 @@ pub(crate) fn guarded(
     };
     SqlResult {
         schema,
-        stream: until(deadline, stream::try_unfold(guarded, Guarded::next).boxed()),
+        stream: run_until(deadline, stream::try_unfold(guarded, LimitedRows::next).boxed()),
         deadline,
         max_output_bytes: limits.max_output_bytes,
     }
 }
 
-/// Returns the error for a result of more than `most` bytes.
-pub(crate) fn too_large(most: usize) -> QueryError {
+/// Returns the error for a result of more than `max` bytes.
+pub(crate) fn too_large(max: usize) -> QueryError {
     QueryError::Limit(format!(
         "the result has more than {} MiB: select fewer columns or rows, or raise sql.max_output in the server's \
             configuration",
-        most >> 20
+        max >> 20
     ))
 }
 
-struct Guarded {
+struct LimitedRows {
     rows: BatchStream,
     schema: SchemaRef,
     deadline: Deadline,
@@ -186,10 +188,10 @@ struct Guarded {
     _held: Box<dyn Any + Send>,
 }
 
-impl Guarded {
+impl LimitedRows {
     async fn next(mut self) -> Result<Option<(RecordBatch, Self)>, QueryError> {
         let next = AssertUnwindSafe(self.rows.next()).catch_unwind();
-        let next = self.deadline.hold(next).await?.map_err(|_| {
+        let next = self.deadline.enforce(next).await?.map_err(|_| {
             tracing::error!("a query panicked");
             QueryError::internal(FAULT)
         })?;

@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use crate::store::common::error::StoreError;
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::retention::space::{Crowded, FreeFloor, oldest};
+use crate::store::maintenance::retention::space::{ExcessFiles, FreeFloor, oldest};
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
 use crate::store::maintenance::worker::Worker;
 
 /// State of earlier rounds that the next round needs.
 #[derive(Default)]
-pub(in crate::store::maintenance) struct Room {
+pub(in crate::store::maintenance) struct SpaceControl {
     /// Time by which the files that were last removed for free space are deleted. After this time, more files may be
     /// removed.
     relieved_at: Option<Instant>,
@@ -22,10 +22,10 @@ pub(in crate::store::maintenance) struct Room {
     has_warned: bool,
 }
 
-impl Room {
+impl SpaceControl {
     /// Removes the oldest files beyond the limits on size. If `may_delete` is true, also restores the floor of free
     /// space.
-    pub(in crate::store::maintenance) fn keep(
+    pub(in crate::store::maintenance) fn enforce_limits(
         &mut self,
         worker: &mut Worker,
         vacuum: &mut Vacuum,
@@ -34,10 +34,10 @@ impl Room {
     ) -> Result<(), StoreError> {
         let config = worker.config.clone();
         let space = &config.maintenance.space;
-        let mut left_over = 0;
-        for crowded in space.crowded(&worker.published.files()) {
-            left_over += crowded.left_over;
-            remove(worker, crowded, "retention_size", report)?;
+        let mut remaining_bytes = 0;
+        for excess in space.excess_files(&worker.published.files()) {
+            remaining_bytes += excess.remaining_bytes;
+            remove(worker, excess, "retention_size", report)?;
         }
         // Files of a bucket are not on this disk. While the clock cannot be trusted, files that look old are not
         // deleted.
@@ -45,15 +45,15 @@ impl Room {
             && may_delete
             && worker.published.root.bucket().is_none()
         {
-            left_over += self.relieve(worker, vacuum, &floor, report)?;
+            remaining_bytes += self.restore_free_space(worker, vacuum, &floor, report)?;
         }
-        self.warn(left_over);
+        self.warn(remaining_bytes);
         Ok(())
     }
 
     /// Deletes removed files, and removes the oldest live files while free space is missing. Returns the bytes that are
     /// still missing because the remaining files must stay.
-    fn relieve(
+    fn restore_free_space(
         &mut self,
         worker: &mut Worker,
         vacuum: &mut Vacuum,
@@ -62,7 +62,7 @@ impl Room {
     ) -> Result<u64, StoreError> {
         let config = worker.config.clone();
         let missing = || {
-            let missing = floor.missing(&config.dir);
+            let missing = floor.missing_bytes(&config.dir);
             missing.map_err(StoreError::io("measure the free space of", &config.dir))
         };
         if missing()? == 0 {
@@ -77,38 +77,43 @@ impl Room {
         }
         let files = worker.published.files();
         let total: u64 = files.iter().map(|file| file.size).sum();
-        let Some(crowded) = oldest(files.iter(), total.saturating_sub(missing)) else {
+        let Some(excess) = oldest(files.iter(), total.saturating_sub(missing)) else {
             return Ok(0);
         };
         self.relieved_at = Some(Instant::now() + delay + config.maintenance.interval);
-        let left_over = crowded.left_over;
-        remove(worker, crowded, "free_space", report)?;
-        Ok(left_over)
+        let remaining_bytes = excess.remaining_bytes;
+        remove(worker, excess, "free_space", report)?;
+        Ok(remaining_bytes)
     }
 
-    /// Logs a warning if the files that must stay exceed the limit. Logs the warning again only if the files have
-    /// fitted in the meantime.
-    fn warn(&mut self, left_over: u64) {
-        if left_over > 0 && !self.has_warned {
+    /// Logs a warning if the files that must stay exceed the limit. A later call logs the warning again only if the
+    /// files were within the limit in between.
+    fn warn(&mut self, remaining_bytes: u64) {
+        if remaining_bytes > 0 && !self.has_warned {
             tracing::warn!(
-                bytes = left_over,
+                bytes = remaining_bytes,
                 "the profiles of the newest hour and the names of two days exceed the limit on space, but must stay"
             );
         }
-        self.has_warned = left_over > 0;
+        self.has_warned = remaining_bytes > 0;
     }
 }
 
-fn remove(worker: &mut Worker, crowded: Crowded, reason: &'static str, report: &mut Report) -> Result<(), StoreError> {
-    if crowded.bytes == 0 {
+fn remove(
+    worker: &mut Worker,
+    excess: ExcessFiles,
+    reason: &'static str,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    if excess.bytes == 0 {
         return Ok(());
     }
-    let until = chrono::DateTime::from_timestamp_micros(crowded.until_us).unwrap_or_default();
+    let until = chrono::DateTime::from_timestamp_micros(excess.newest_us).unwrap_or_default();
     tracing::info!(
         reason,
-        bytes = crowded.bytes,
+        bytes = excess.bytes,
         until = until.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         "removing the oldest profiles to make room"
     );
-    worker.remove(crowded.files, reason, report)
+    worker.remove(excess.files, reason, report)
 }

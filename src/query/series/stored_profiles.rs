@@ -31,7 +31,7 @@ const ROW_BYTES: usize = 96;
 
 /// The profiles found so far, sorted by start and id, oldest first.
 #[derive(Default)]
-struct Found {
+struct FoundProfiles {
     profiles: BTreeMap<(i64, Arc<str>), Rows>,
     /// Number of types and series of all profiles.
     rows: usize,
@@ -57,7 +57,7 @@ impl Rows {
     }
 }
 
-impl Found {
+impl FoundProfiles {
     /// Adds rows of a profile. If there are more profiles than `limit`, drops the oldest.
     fn add(&mut self, key: (i64, Arc<str>), more: Rows, limit: usize) {
         let rows = self.profiles.entry(key).or_default();
@@ -85,10 +85,10 @@ pub(crate) fn find(
     Box::pin(async move {
         let time = query.range.micros();
         let labels = context.labels(time).await?;
-        let chosen = |labels: &Labels| query.matchers.iter().all(|matcher| matcher.matches(labels));
+        let selected = |labels: &Labels| query.matchers.iter().all(|matcher| matcher.matches(labels));
         let series = (!query.matchers.is_empty()).then(|| {
-            let chosen = labels.iter().filter(|(_, labels)| chosen(labels));
-            Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<SeriesId>>())
+            let selected = labels.iter().filter(|(_, labels)| selected(labels));
+            Arc::new(selected.map(|(id, _)| *id).collect::<HashSet<SeriesId>>())
         });
         let filter = ScanFilter {
             tenants: Some(context.tenants.clone()),
@@ -98,7 +98,12 @@ pub(crate) fn find(
         };
         let columns = [TIME, SERIES, PROFILE_TYPE, DURATION_NS, PROFILE_ID];
         let streams = read::open(&context.runtime, &context.snapshot, Table::Profiles, &filter, &columns)?;
-        let make = || (Found::default(), context.runtime.reservation("profiles by time"));
+        let make = || {
+            (
+                FoundProfiles::default(),
+                context.runtime.reservation("profiles by time"),
+            )
+        };
         let limit = match query.limit {
             0 => MAX_PROFILES + 1,
             limit => limit.min(MAX_PROFILES),
@@ -107,35 +112,36 @@ pub(crate) fn find(
         let is_wanted = move |id: &str, of_type: &str| {
             !id.is_empty() && (ids.is_empty() || ids.contains(id)) && names.contain(of_type)
         };
-        let add =
-            move |(found, memory): &mut (Found, MemoryReservation), batch: &RecordBatch| -> Result<(), QueryError> {
-                let (times, series) = (schema::times(batch, TIME)?, schema::integers(batch, SERIES)?);
-                let durations = schema::integers(batch, DURATION_NS)?;
-                let (types, ids) = (schema::texts(batch, PROFILE_TYPE)?, schema::texts(batch, PROFILE_ID)?);
-                for row in (0..batch.num_rows()).filter(|row| is_wanted(ids.value(*row), types.value(*row))) {
-                    let rows = Rows {
-                        duration_ns: durations[row],
-                        types: [types.value(row).into()].into(),
-                        series: [SeriesId(series[row])].into(),
-                    };
-                    found.add((times[row], ids.value(row).into()), rows, limit);
-                }
-                Ok(memory.try_resize(found.bytes())?)
-            };
+        let add = move |(profiles, memory): &mut (FoundProfiles, MemoryReservation),
+                        batch: &RecordBatch|
+              -> Result<(), QueryError> {
+            let (times, series) = (schema::times(batch, TIME)?, schema::integers(batch, SERIES)?);
+            let durations = schema::integers(batch, DURATION_NS)?;
+            let (types, ids) = (schema::texts(batch, PROFILE_TYPE)?, schema::texts(batch, PROFILE_ID)?);
+            for row in (0..batch.num_rows()).filter(|row| is_wanted(ids.value(*row), types.value(*row))) {
+                let rows = Rows {
+                    duration_ns: durations[row],
+                    types: [types.value(row).into()].into(),
+                    series: [SeriesId(series[row])].into(),
+                };
+                profiles.add((times[row], ids.value(row).into()), rows, limit);
+            }
+            Ok(memory.try_resize(profiles.bytes())?)
+        };
         let mut parts = stream::fold(streams, make, add).await?;
-        let (mut found, memory) = parts.pop().unwrap_or_else(make);
+        let (mut profiles, memory) = parts.pop().unwrap_or_else(make);
         for (part, _) in parts {
             for (key, rows) in part.profiles {
-                found.add(key, rows, limit);
+                profiles.add(key, rows, limit);
             }
-            memory.try_resize(found.bytes())?;
+            memory.try_resize(profiles.bytes())?;
         }
-        if query.limit == 0 && found.profiles.len() > MAX_PROFILES {
+        if query.limit == 0 && profiles.profiles.len() > MAX_PROFILES {
             return Err(QueryError::Limit(format!(
                 "there are more than {MAX_PROFILES} profiles; select a shorter time range or set a limit"
             )));
         }
-        let kept = found.profiles.into_iter().map(|((time_us, id), rows)| KeptProfile {
+        let kept = profiles.profiles.into_iter().map(|((time_us, id), rows)| KeptProfile {
             id,
             time_us,
             duration_ns: rows.duration_ns,
@@ -173,7 +179,7 @@ mod tests {
 
     #[test]
     fn rows_of_one_profile_are_one_and_the_oldest_profiles_are_dropped() {
-        let mut found = Found::default();
+        let mut found = FoundProfiles::default();
         for (time, id, of_type, series) in [(3, "c", "x", 1), (1, "a", "x", 1), (3, "c", "y", 2), (2, "b", "x", 1)] {
             found.add((time, id.into()), rows(of_type, series), 2);
         }

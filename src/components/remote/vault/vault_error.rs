@@ -1,0 +1,75 @@
+//! The reason why a secret of Vault cannot be read. No error contains a secret or a part of a response.
+
+use std::io;
+use std::sync::Arc;
+
+use http::header::InvalidHeaderValue;
+use http::{HeaderName, StatusCode};
+use url::Url;
+
+use crate::common::http::api_error::RequestError;
+use crate::remote::vault::clouds::IdentityError;
+use alluvium_wire::client::BodyError;
+
+/// The reason why a secret of Vault cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum VaultError {
+    /// A request failed, after all retries.
+    #[error("request to {server} for {path} failed: {source}")]
+    Request {
+        server: Box<Url>,
+        /// Path of the request, below `/v1/`.
+        path: String,
+        source: Failure,
+    },
+    #[error("no auth block is configured")]
+    NoLogin,
+    /// The token of the Kubernetes service account cannot be read.
+    #[error("auth.kubernetes: cannot read {path}: {source}")]
+    ServiceAccount { path: Arc<str>, source: io::Error },
+    /// The identity that a cloud assigns cannot be proved.
+    #[error("{block}: {source}")]
+    Identity {
+        /// The block of the configuration with the login method.
+        block: &'static str,
+        source: Box<IdentityError>,
+    },
+    #[error("auth.approle: the unwrapped response contains no secret_id")]
+    NoSecretId,
+    #[error("the response to the login contains no token")]
+    NoToken,
+    #[error("{0} contains no secret: its version was deleted, or the store is not a version 2 store")]
+    NoSecret(String),
+}
+
+/// The reason why a request returned no usable response.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// There was no complete response, or the server refused the request.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error("the value of {name} contains characters that are not allowed in an HTTP header")]
+    Header {
+        name: HeaderName,
+        source: InvalidHeaderValue,
+    },
+    /// The response is not JSON of the expected form. The text of the parser's error may contain a secret.
+    #[error("the response is invalid at line {line} column {column}")]
+    Json { line: usize, column: usize },
+}
+
+impl Failure {
+    /// Returns true if a retry may succeed.
+    pub(super) fn is_retryable(&self) -> bool {
+        match self {
+            Self::Request(RequestError::Refused { status, .. }) => {
+                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::Request(error) => matches!(
+                error,
+                RequestError::Lost(_) | RequestError::Timeout(_) | RequestError::Body(BodyError::Lost(_))
+            ),
+            Self::Header { .. } | Self::Json { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The reason why a deletion cannot be carried out.
+
+use alluvium_profile::selector::SelectorError;
+
+use crate::store::common::error::StoreError;
+
+/// The reason why a deletion cannot be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum DeletionError {
+    #[error("cannot parse the selector `{selector}`: {source}")]
+    Selector { selector: String, source: SelectorError },
+    /// The selector names a label that only describes a profile.
+    #[error("the label `{0}` is not stored; to choose a profile type, write its id before the brace")]
+    Label(String),
+    /// Covered and later rows cannot be distinguished in a file, because the request has no list of files.
+    #[error("an earlier version accepted it, and the merged file {0} may hold profiles that arrived later")]
+    Merged(String),
+    /// Covered and later rows cannot be distinguished in a file that another server has written.
+    #[error(
+        "another server has rewritten files that the deletion covers, and the file {0} may hold profiles that arrived \
+        later"
+    )]
+    Mixed(String),
+}
+
+impl From<DeletionError> for StoreError {
+    fn from(error: DeletionError) -> Self {
+        Self::Request(error.to_string())
+    }
+}
