@@ -292,6 +292,37 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
 }
 
 #[tokio::test]
+async fn a_record_of_a_flushed_segment_is_restored_although_the_segment_is_still_there() {
+    let dir = scratch();
+    let store = open(dir.path(), Some(Arc::new(Unwritable(AtomicBool::new(true)))));
+    for id in ["a", "poison"] {
+        assert!(store.append(&tenant_id("t"), vec![profile(id)]).await.is_empty());
+    }
+    let log = dir.path().join("wal");
+    let segments: Vec<_> = wal::segments(&log)
+        .unwrap()
+        .into_iter()
+        .map(|number| wal::segment_path(&log, number))
+        .map(|path| (std::fs::read(&path).unwrap(), path))
+        .collect();
+    store.flush().await.unwrap();
+    drop(store);
+    // A crash before the flush deletes its segments leaves them in the folder.
+    for (bytes, path) in segments {
+        std::fs::write(path, bytes).unwrap();
+    }
+    let done = repair::repair(dir.path(), false).unwrap();
+    assert!(
+        done.iter().any(|action| action.done.contains("became segment")),
+        "{done:?}"
+    );
+    let store = open(dir.path(), None);
+    store.flush().await.unwrap();
+    drop(store);
+    assert_eq!(ids(dir.path()), ["a", "poison"]);
+}
+
+#[tokio::test]
 async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
     let dir = scratch();
     let store = open(dir.path(), None);

@@ -97,19 +97,18 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
             );
         }
     }
-    let mut last = wal::segments(&folder.log)?.last().copied().unwrap_or(0);
-    for table in Table::ALL {
-        if root.has_log(table)?
-            && let Ok(opened) = DeltaTable::open(&root, table)
-        {
-            let committed = opened.committed(&folder.writer)?.unwrap_or(0);
-            last = last.max(committed.max(0) as u64);
-        }
-    }
     let segments = wal::segments(&folder.log)?;
+    let committed = committed_segments(&root, &folder.writer)?;
+    let mut last = segments.last().copied().max(committed.highest).unwrap_or(0);
     for path in damaged::list(&folder.log)? {
-        // The next start replays the record from its segment, and must not find the record twice.
-        if damaged::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
+        let segment = damaged::segment_of(&path).filter(|number| segments.contains(number));
+        // The next start commits this segment to the tables that lack it. A later repair restores the record.
+        if segment.is_some_and(|number| committed.is_partial(number)) {
+            continue;
+        }
+        // The next start replays the record from its segment, and must not find the record twice. A segment that all
+        // tables contain is not replayed but deleted.
+        if segment.is_some_and(|number| !committed.is_complete(number)) {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             damaged::forget_reason(&path);
             act(
@@ -162,6 +161,43 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
     remembered.flushed = remembered.flushed.min(min);
     remembered.write(dir, &Faults::default())?;
     Ok(true)
+}
+
+/// The segments that the tables contain.
+struct CommittedSegments {
+    /// The last segment that every table contains. `None` if a table cannot be read.
+    lowest: Option<u64>,
+    /// The last segment that a readable table contains.
+    highest: Option<u64>,
+}
+
+impl CommittedSegments {
+    /// Returns true if every table contains the segment.
+    fn is_complete(&self, segment: u64) -> bool {
+        self.lowest.is_some_and(|lowest| segment <= lowest)
+    }
+
+    /// Returns true if some tables may contain the segment and others may lack it.
+    fn is_partial(&self, segment: u64) -> bool {
+        !self.is_complete(segment) && (self.lowest.is_none() || self.highest.is_some_and(|highest| segment <= highest))
+    }
+}
+
+fn committed_segments(root: &Root, writer: &str) -> Result<CommittedSegments, StoreError> {
+    let mut tables = Vec::new();
+    for table in Table::ALL {
+        tables.push(if !root.has_log(table)? {
+            Some(0)
+        } else if let Ok(opened) = DeltaTable::open(root, table) {
+            Some(opened.committed(writer)?.map_or(0, |version| version.max(0) as u64))
+        } else {
+            None
+        });
+    }
+    Ok(CommittedSegments {
+        highest: tables.iter().copied().flatten().max(),
+        lowest: tables.into_iter().min().flatten(),
+    })
 }
 
 /// Turns a damaged record into segment `number`, if this program can replay and write it.
