@@ -4,8 +4,8 @@
     benches/builds.py usual     builds for development
     benches/builds.py dist      the program that is shipped
 
-Each kind of build begins in an empty target folder, with the sources of all dependencies downloaded. `dev again` and `release again` repeat a build after one file was touched. Other work
-of the machine affects the times, so the machine must be idle, as for all benches. If ALLUVIUM_BUILDS names a folder, the target folders are created in it. The folder
+The sources of all dependencies are downloaded first. `agent check`, `dev`, `release` and `dist` begin in an empty target folder. `tests` continues in the folder of `dev`. `dev again` and
+`release again` repeat a build after one file was touched. Other work of the machine affects the times, so the machine must be idle, as for all benches. If ALLUVIUM_BUILDS names a folder, the target folders are created in it. The folder
 must not exist yet, and is not deleted.
 """
 
@@ -21,7 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 AGENT = ["--no-default-features", "--features", "agent"]
 LAST = "src/lang/scanner.rs"
-# Name, arguments of cargo, and the file that is touched before the build. With None, the target folder is empty. With "", no file is touched.
+# Name, arguments of cargo, and the file that is touched before the build. None means that the build begins in an empty target folder. Otherwise it uses the folder of the build before it, and "" means that no file is touched.
 USUAL = [
     ("agent check", ["check", *AGENT, "--lib"], None),
     ("dev", ["build", "--bin", "alluvium"], None),

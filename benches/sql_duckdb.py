@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Ten queries about functions, sent to Alluvium as SQL over HTTP and to DuckDB over the same Parquet files.
+"""Ten queries about profiles, sent to Alluvium as SQL over HTTP and to DuckDB over the same Parquet files.
 
-DuckDB runs each query twice: over views of the Parquet files, and over its own tables. The views read and group the rows of all stacks in each query. The script creates
-the tables from the same rows beforehand. In the tables, names are columns, like the columns that Alluvium caches in memory. The first query of a new process is called
-cold, and every later query warm. If the script runs as root, it empties the system's page cache before a cold query. If two responses differ, the script ends.
+DuckDB runs each query in two ways: over views of the Parquet files, and over its own tables. With the views, each query reads and groups the rows of all stacks again. The script
+creates the tables from the same rows before the measurement. The tables store the function, file and line of the leaf in columns of their own, as Alluvium's cache in memory
+does. The first query after the start of a server, or of a new DuckDB instance, is called cold. The repetitions after it are called warm. If the script runs as root, it empties the system's page cache before a cold query. If two responses differ, the script ends.
 
-In: the program, and a data folder that it has filled and merged. No server may use the folder. Out: one line of JSON per query, with all times.
+In: the program, and a data folder that it has filled and merged. No server may use the folder. Out: one line of JSON per query, with all times, and a last line about DuckDB's tables.
 
     benches/sql_duckdb.py --program target/release/alluvium --data ./alluvium-data
 

@@ -1,6 +1,6 @@
-"""Generates, from a seed, pushes of every format that both servers accept. Both servers receive the same bytes.
+"""Generates random pushes from a seed, in every format that both Pyroscope and Alluvium accept. Both servers receive the same bytes.
 
-A push is a method, a path with its query, headers and a body. Profiles are from the forty minutes before the run, because a server refuses older profiles.
+A push is a method, a path with its query, headers and a body. The generated times are 2 to 40 minutes before the time of the run, because by default Alluvium refuses profiles that are more than an hour old.
 """
 
 import dataclasses
@@ -75,7 +75,7 @@ class World:
 
 
 def pprof(world, kind, time_ms, native=False):
-    """Returns a pprof with inlined functions, files, mappings, labels of samples, and values of 0."""
+    """Returns a profile in the pprof format. It has inlined functions, file names and mappings; some samples have labels, and some values are 0."""
     random, strings = world.random, {"": 0}
     _, types, period_type, period = kind
 
@@ -165,7 +165,7 @@ def ingest_path(world, app, **query):
 
 
 def form(parts):
-    """Returns headers and body of a form of files, with a boundary that does not occur in the files."""
+    """Returns the headers and the body of a multipart form. Each part is a file, and no file contains the boundary."""
     boundary = "differential-boundary-7f3a"
     body = b"".join(b"--%s\r\nContent-Disposition: form-data; name=\"%s\"; filename=\"%s\"\r\nContent-Type: application/octet-stream\r\n\r\n%s\r\n"
                     % (boundary.encode(), name.encode(), name.encode(), data) for name, data in parts.items())
@@ -334,5 +334,5 @@ MAKERS = [lambda world: push(world, "json"), lambda world: push(world, "proto"),
 
 
 def draw(world, count):
-    """Returns `count` pushes, each format in turn. If there is no recording, pushes of recordings are omitted."""
+    """Returns up to `count` pushes, with the formats in turn. Without a recording, the JFR pushes are omitted, so there are fewer."""
     return [push for push in (MAKERS[number % len(MAKERS)](world) for number in range(count)) if push.body]

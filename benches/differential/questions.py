@@ -1,4 +1,4 @@
-"""Generates queries about the pushed data: every call of querier.v1 and every plain route, with random arguments, most of them valid and some invalid."""
+"""Generates queries about the pushed data: all calls of querier.v1 except `AnalyzeQuery`, and the HTTP routes `render`, `render-diff` and `label-values`. Their arguments are random and mostly valid. Some requests are invalid on purpose, among them pushes to `/ingest`."""
 
 import dataclasses
 import urllib.parse
@@ -87,7 +87,7 @@ class Asker:
         return self.get(call, "render", query=self.query(), **{"from": start // 1000, "until": end // 1000}, **more)
 
     def wrong(self, call):
-        """Returns a request in which one value is random and usually invalid. For an error, `answers` compares only the status and the code."""
+        """Returns a request in which one value is random and usually invalid. If the response is an error, `answers` compares only its status and, except for pushes, its error code if it has one."""
         if call == "wrong render":
             broken = {"query": self.query(), "from": "now-1h", "until": "now"}
             broken["query"] = self.random.choice(["", "{", "no type", "x{a=}", "process_cpu{}"])

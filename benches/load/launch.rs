@@ -78,7 +78,8 @@ impl Launch {
         &self.data
     }
 
-    /// Returns the command line as given, but with the names of programs instead of their paths.
+    /// Returns the command line with its placeholders. Each word that is an absolute path is shortened to the last part
+    /// of the path.
     pub(crate) fn command(&self) -> String {
         let name = |word: &String| {
             let path = Path::new(word);

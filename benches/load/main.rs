@@ -1,10 +1,10 @@
 //! A load driver for any server that supports Pyroscope's protocols: `cargo bench --bench load -- run --url
 //! http://127.0.0.1:4040`.
 //!
-//! The driver pushes the profiles of a synthetic fleet ([`alluvium_testing::fleet`]) over push.v1 and queries over
-//! querier.v1, in JSON over HTTP. It reads the server's CPU time and peak memory from /proc, and prints one JSON
-//! document per mode. Only `POST /flush` is specific to Alluvium, and other servers may refuse it. `docs/benchmarks.md`
-//! lists the command for each figure.
+//! The driver pushes the profiles of a synthetic fleet ([`alluvium_testing::fleet`]) over push.v1 as Protobuf, and
+//! sends queries over querier.v1 as JSON. Both use HTTP. It reads the server's CPU time and memory from /proc. It
+//! prints one JSON document for each step of a mode; `soak` also prints one for every ten seconds. Only `POST /flush`
+//! is specific to Alluvium, and other servers may refuse it. `docs/benchmarks.md` lists the command for each figure.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
 
@@ -47,12 +47,13 @@ enum Mode {
     /// Against a running server: push at a fixed rate regardless of the server. Latency counts from the moment at which
     /// a push was due.
     Rate(Common),
-    /// Start Alluvium, fill an empty folder and merge its contents, which remain.
+    /// Start Alluvium, push into an empty folder, stop the server and merge the files. The driver keeps the folder for
+    /// later queries.
     Fill(Servers),
     /// Start Alluvium in an empty folder and measure everything.
     Server(Servers),
-    /// Start Alluvium in empty folders and query the newest `--minutes`, with only these and with ten times as long a
-    /// history in the tables.
+    /// Start two Alluvium servers and send both the same queries about the newest `--minutes` of profiles. The tables
+    /// of the first server contain only these profiles. The tables of the second contain ten times as long a history.
     Growth(Servers),
     /// Start Alluvium, push at a fixed rate and query once a second; prints one line of JSON every ten seconds.
     Soak(Servers),
@@ -119,7 +120,7 @@ pub struct Common {
     /// Profiles per second in modes with a fixed rate.
     #[arg(long, default_value_t = 500.0)]
     rate: f64,
-    /// Duration of pushes at a fixed rate in seconds.
+    /// Number of seconds for which the driver pushes at a fixed rate.
     #[arg(long, default_value_t = 50)]
     seconds: u64,
     /// Number of repetitions of each query.

@@ -1,7 +1,7 @@
 //! Expands compressed sections of ELF files up to a maximum size.
 //!
 //! In: a section of a file, which may be untrusted. Out: its bytes. The module first checks the size that the section's
-//! header states, and never expands more bytes than this size. This matters for zstd: a stream may be longer than the
+//! header states. It stops as soon as the data exceed this size. This matters for zstd: a stream may be longer than the
 //! header states, and `object` would expand it to its end.
 
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! A complete discovery component: its arguments, one function that lists targets, and its definition.
 //!
-//! `CONTRIBUTING.md` shows this component, which is not in the list of components. The tests prove that the contract
-//! needs nothing else.
+//! `CONTRIBUTING.md` shows the code of this component, which is not in the list of components. The tests check that the
+//! component runs, and that its reference page can be generated, from this code alone.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -214,7 +214,7 @@ mod tests {
     fn recursion_counts_once_for_a_stack() {
         let graph = tree(&[("f;f;f;g", 5), ("f;g;f;g", 2), ("f", 1)]).call_graph(0);
         assert_eq!(functions(&graph), ["f 1 8", "g 7 7"]);
-        // `f` has no call to itself, and `f` calls `g` only once in the second stack.
+        // The graph has no edge from `f` to itself. In the second stack `f` calls `g` twice, which counts once.
         assert_eq!(calls(&graph), ["f>g 7", "g>f 2"]);
     }
 

@@ -1,5 +1,5 @@
-//! Bodies of responses. Clients may read a response slowly. So its bytes count against a budget, and unread bytes are
-//! dropped after the query timeout.
+//! Bodies of responses. Clients may read a response slowly. So its bytes count against a budget, and the
+//! unread bytes of a response in several pieces are dropped after the query timeout.
 //!
 //! In: the size of a message before it is written, and then its bytes. Out: a body, or status 503 if too many bytes of
 //! responses wait to be written or are unread. For responses in one piece, the listener counts the unread bytes
@@ -106,8 +106,9 @@ impl EncodedResponse {
     }
 }
 
-/// Returns a successful response with one body. After `time` the unread bytes are dropped, and the body ends with an
-/// error.
+/// Returns a successful response with one body. A response of at most [`PIECE_BYTES`] is sent in one piece without a
+/// time limit. A larger response is sent in pieces: after `time`, the unread bytes are dropped, and the body ends with
+/// an error.
 pub(crate) fn respond(
     answers: &ResponseBudget,
     time: Duration,
@@ -126,8 +127,8 @@ pub(crate) fn respond(
     Ok(response)
 }
 
-/// Returns a body that consists of `start` and the response. After `time` the unread bytes are dropped, and the body
-/// ends with an error.
+/// Returns a body that consists of `start` and the response. A large response is sent in pieces, as by [`respond`]:
+/// after `time`, the unread bytes are dropped, and the body ends with an error.
 pub(crate) fn sending(
     answers: &ResponseBudget,
     time: Duration,
@@ -185,7 +186,7 @@ mod tests {
         let written = EncodedResponse::plain(vec![1; 100 * KIB].into()).held(held);
         let body = sending(&answers, time, &[], written).unwrap();
         assert_eq!(answers.0.used(), 100 * KIB);
-        // The response is larger than its estimate. A response larger than the whole budget may still be sent.
+        // The response is larger than its estimate, so the body takes its real length.
         let held = answers.begin(100 * KIB).unwrap();
         let written = EncodedResponse::plain(vec![1; 500 * KIB].into()).held(held);
         let other = sending(&answers, time, &[], written).unwrap();
@@ -197,6 +198,7 @@ mod tests {
         while answers.0.used() > 0 {
             tokio::task::yield_now().await;
         }
+        // If the estimate exceeds the budget, `begin` takes the whole budget, because the real response may fit.
         assert_eq!(
             answers.begin(5000 * KIB).unwrap().map(|held| held.bytes()),
             Some(1000 * KIB)

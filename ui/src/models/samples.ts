@@ -124,7 +124,7 @@ GROUP BY 1 ORDER BY 3 DESC LIMIT ${MOST_SPANS}`, signal);
   });
 }
 
-/** Returns a query that selects only this profile, by its millisecond and all its labels. */
+/** Returns a query for this profile: its millisecond and all its labels. It also selects other profiles of that millisecond with these labels. */
 export function questionOf({ time, labels }: Sample, type: ProfileType): Query {
   const matchers = Object.entries(labels).map(([name, value]): Matcher => ({ name, op: '=', value }));
   return { type, selector: printSelector(matchers), range: { start: time, end: time + 1 } };

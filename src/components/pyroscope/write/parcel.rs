@@ -11,7 +11,8 @@ use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile};
 
-/// The label to which a server copies the name of an upload that also has a `service_name`.
+/// The label that a server sets to the part before the braces of an upload's name, if the braces contain a
+/// `service_name`.
 const APP_NAME: &str = "app_name";
 
 /// The profiles that are sent in one request.
@@ -77,9 +78,10 @@ fn query(upload: &Upload, labels: &Labels) -> String {
     }
 }
 
-/// Returns the name of an upload. A server sets `service_name` to the part before the brace, or `app_name` if the name
-/// has a `service_name`. Therefore the name omits `service_name` or `app_name` if the value of this label is the part
-/// before the brace. The form has no escapes, so `_` replaces characters that would end a value.
+/// Returns the name of an upload, `app{label=value,...}`. From `app`, a server sets the label `service_name`. If the
+/// braces already contain a `service_name`, the server sets the label `app_name` instead. Therefore the name omits each
+/// of these two labels if its value is `app`. The form has no escapes, so `_` replaces characters that would end a
+/// value.
 fn name(labels: &Labels) -> String {
     let service = labels.get(SERVICE_NAME).unwrap_or_default();
     let app = labels.get(PROFILE_NAME).unwrap_or(service);
