@@ -76,7 +76,7 @@ describe('in print', () => {
     // The test sends the event and waits for no frame, because a browser draws no frame before the print.
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     assert.ok((await corner()).every((value) => value > 230), 'light on paper');
-    assert.match(await page.locator('#time-range .value').textContent(), /^\d+ \w+ \d\d:\d\d – \d\d:\d\d$/);
+    assert.match(await page.locator('#time-range .value').textContent(), /^\d+ \w+ \d\d:\d\d – (\d+ \w+ )?\d\d:\d\d$/);
     await page.emulateMedia({ media: 'print' });
     assert.match(await page.locator('.printed').textContent(), /Profile – Alluvium · \d+ \w+ \d\d:\d\d · http/);
     assert.ok(await page.locator('.printed').isVisible());
