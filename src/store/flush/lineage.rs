@@ -34,7 +34,7 @@ impl Lineage<'_> {
         for kind in Table::ALL {
             let table = self.tables.iter().find(|table| table.table() == kind);
             let version = match table {
-                Some(table) => table.committed(self.writer)?.map_or(0, |version| version.max(0) as u64),
+                Some(table) => table.last_segment(self.writer)?,
                 None => 0,
             };
             committed.push(version);

@@ -142,9 +142,7 @@ pub(crate) fn remove_partial_flushes(
         let last = if let Some(last) = committed.get(&flushed.writer) {
             *last
         } else {
-            let last = profiles
-                .committed(&flushed.writer)?
-                .map_or(0, |version| version.max(0) as u64);
+            let last = profiles.last_segment(&flushed.writer)?;
             committed.insert(flushed.writer.clone(), last);
             last
         };

@@ -102,11 +102,7 @@ impl Tables {
     pub(crate) fn committed(&self) -> Result<Vec<u64>, StoreError> {
         self.tables
             .iter()
-            .map(|table| {
-                Ok(table
-                    .committed(&self.writer)?
-                    .map_or(0, |version| version.max(0) as u64))
-            })
+            .map(|table| table.last_segment(&self.writer))
             .collect()
     }
 

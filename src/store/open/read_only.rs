@@ -54,7 +54,7 @@ impl ReadOnlyStore {
             let mut version = 0;
             if root.has_log(table)? {
                 let opened = DeltaTable::open(&root, table)?;
-                version = opened.committed(&writer)?.map_or(0, |version| version.max(0) as u64);
+                version = opened.last_segment(&writer)?;
                 processes.extend(opened.process(&writer)?.map(|process| (table, process)));
                 let mut listed = opened.files()?;
                 if let (Table::Samples, Some(profiles)) = (table, &profiles) {

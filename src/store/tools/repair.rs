@@ -81,9 +81,7 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
         };
         let live = opened.files()?;
         let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
-        let committed = opened
-            .committed(&folder.writer)?
-            .map_or(0, |version| version.max(0) as u64);
+        let committed = opened.last_segment(&folder.writer)?;
         let mut removed =
             files::remove_uncommitted(&root, table, (&folder.writer, committed), &files::Uncommitted::Earlier)? as u64;
         removed += maintenance::remove_unnamed(&root, table, &folder.writer, &live, &Faults::default())?;
@@ -151,7 +149,7 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
         let mut committed = 0;
         if root.has_log(table)? {
             let opened = DeltaTable::open(root, table)?;
-            committed = opened.committed(writer)?.map_or(0, |version| version.max(0) as u64);
+            committed = opened.last_segment(writer)?;
             remembered.processes.extend(opened.process(writer)?);
         }
         min = min.min(committed);
@@ -189,7 +187,7 @@ fn committed_segments(root: &Root, writer: &str) -> Result<CommittedSegments, St
         tables.push(if !root.has_log(table)? {
             Some(0)
         } else if let Ok(opened) = DeltaTable::open(root, table) {
-            Some(opened.committed(writer)?.map_or(0, |version| version.max(0) as u64))
+            Some(opened.last_segment(writer)?)
         } else {
             None
         });

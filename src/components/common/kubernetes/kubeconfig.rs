@@ -27,7 +27,7 @@ pub(super) enum KubeconfigError {
     Content { path: PathBuf, source: ContentError },
 }
 
-/// What is wrong with the content of a kubeconfig file. No variant contains a secret of the file.
+/// The reason why the content of a kubeconfig file cannot be used. No variant contains a secret of the file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ContentError {
     /// The file is not YAML of the expected form. The text of the parser's error may contain a secret.

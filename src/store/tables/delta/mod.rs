@@ -175,6 +175,11 @@ impl DeltaTable {
             .map_err(StoreError::table("read the transactions of", self.table))
     }
 
+    /// Returns the number of the last segment of the log of `writer` that the table contains, or 0 if it contains none.
+    pub(crate) fn last_segment(&self, writer: &str) -> Result<u64, StoreError> {
+        Ok(self.committed(writer)?.map_or(0, |version| version.max(0) as u64))
+    }
+
     pub(crate) fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
