@@ -1,6 +1,6 @@
 //! A Kubernetes API with five thousand pods. Fifty pods per second are created or deleted.
 //!
-//! The API responds to lists with all pods and to watches with changes, over plain HTTP. It has only the features that
+//! The API answers each list request with all pods, and each watch request with the changes, over plain HTTP. It has only the features that
 //! a discovery needs. No pod has annotations for profiles, because the bench measures only their discovery.
 
 use std::io::{BufRead as _, BufReader, Write as _};

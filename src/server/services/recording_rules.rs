@@ -40,9 +40,7 @@ impl RecordingRulesService for RecordingRules {
         call: Call<UpsertRecordingRuleRequest>,
     ) -> CallResult<UpsertRecordingRuleResponse> {
         one_tenant(&call.tenants)?;
-        Err(unimplemented(
-            "this server does not evaluate recording rules and keeps none: the call is",
-        ))
+        Err(unimplemented("recording rules are"))
     }
 
     async fn delete_recording_rule(

@@ -11,8 +11,8 @@ use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile};
 
-/// The label that a server sets to the part before the braces of an upload's name, if the braces contain a
-/// `service_name`.
+/// An upload has a name of the form `app{label=value,...}`. If the braces contain a `service_name`, a server sets this
+/// label to `app`.
 const APP_NAME: &str = "app_name";
 
 /// The profiles that are sent in one request.
