@@ -2,18 +2,31 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::error::KeyRejected;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use serde_json::{Value, json};
 
-/// Signs claims by RS256 with an RSA key in PEM (PKCS #8). The error does not contain the key.
-pub fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<String, String> {
-    let der = PrivatePkcs8KeyDer::from_pem_slice(key.as_bytes());
-    let der = der.map_err(|error| format!("the private key is not PEM: {error}"))?;
-    let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der());
-    let pair = pair.map_err(|error| format!("the private key is not an RSA key: {error}"))?;
+/// Error of a private key that cannot sign claims. It does not contain the key.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    /// The text of the key is not PEM, or contains no key in PKCS #8.
+    #[error("the private key is not PEM: {0}")]
+    Pem(#[source] pem::Error),
+    /// The key is not an RSA key of an accepted length.
+    #[error("the private key is not an RSA key: {0}")]
+    Key(#[source] KeyRejected),
+    /// The system has no random numbers for the signature.
+    #[error("the claims cannot be signed")]
+    Sign,
+}
+
+/// Signs claims by RS256 with an RSA key in PEM (PKCS #8).
+pub fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<String, SignError> {
+    let der = PrivatePkcs8KeyDer::from_pem_slice(key.as_bytes()).map_err(SignError::Pem)?;
+    let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).map_err(SignError::Key)?;
     let mut header = json!({ "alg": "RS256", "typ": "JWT" });
     if let Some(id) = key_id {
         header["kid"] = json!(id);
@@ -26,7 +39,7 @@ pub fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<Str
     );
     let mut signature = vec![0; pair.public().modulus_len()];
     let signed = pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature);
-    signed.map_err(|_| "the claims cannot be signed".to_owned())?;
+    signed.map_err(|_| SignError::Sign)?;
     Ok(format!("{text}.{}", encode(&signature)))
 }
 
@@ -56,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_refused_without_being_shown() {
-        let error = sign_rs256("hush", None, &json!({})).unwrap_err();
+        let error = sign_rs256("hush", None, &json!({})).unwrap_err().to_string();
         assert!(
             error.starts_with("the private key is not PEM") && !error.contains("hush"),
             "{error}"

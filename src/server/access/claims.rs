@@ -15,11 +15,11 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
 use crate::server::access::identity::{Identity, Rights, TenantScope};
-use crate::server::access::jwks::{Keys, Signature};
-use crate::server::access::options::{AccessError, OidcOptions};
+use crate::server::access::jwks::{Keys, KeysError, Signature};
+use crate::server::access::options::{AccessError, IssuerError, OidcOptions};
 use crate::server::access::refusal::Refusal;
 use alluvium_profile::TenantId;
-use alluvium_wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_decoded};
+use alluvium_wire::client::{BodyError, ClientError, ClientOptions, HttpClient, Pem, TlsOptions, read_decoded};
 
 /// Age at which the keys are fetched again.
 const KEYS_AGE: Duration = Duration::from_hours(1);
@@ -42,6 +42,24 @@ pub(super) struct Issuer {
     fetching: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
+/// Reason why the keys of an issuer could not be fetched.
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The request failed. The error does not contain the URL.
+    #[error(transparent)]
+    Request(reqwest::Error),
+    #[error("the issuer responded with status {0}")]
+    Status(reqwest::StatusCode),
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    #[error("the issuer did not respond in time")]
+    Timeout,
+}
+
 /// Returns true if the text has the form of a JSON Web Token.
 pub(super) fn is_jwt(token: &str) -> bool {
     token.starts_with("ey") && token.bytes().filter(|byte| *byte == b'.').count() == 2
@@ -50,20 +68,16 @@ pub(super) fn is_jwt(token: &str) -> bool {
 impl Issuer {
     /// Creates an issuer. Its keys are not fetched yet.
     pub(super) fn new(options: OidcOptions) -> Result<Self, AccessError> {
-        let wrong = |reason: String| AccessError::Oidc {
+        let wrong = |source: IssuerError| AccessError::Oidc {
             issuer: options.issuer.clone(),
-            reason,
+            source,
         };
         let is_local = matches!(options.jwks_url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
         if options.jwks_url.scheme() != "https" && !is_local {
-            let reason = format!(
-                "jwks_url `{}` must be https, because its keys are trusted",
-                options.jwks_url
-            );
-            return Err(wrong(reason));
+            return Err(wrong(IssuerError::Insecure(options.jwks_url.clone())));
         }
         if options.issuer.is_empty() || options.audience.is_empty() {
-            return Err(wrong("issuer and audience must not be empty".to_owned()));
+            return Err(wrong(IssuerError::Empty));
         }
         let mut client = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
         client.proxy.from_environment = true;
@@ -73,7 +87,7 @@ impl Issuer {
             ..TlsOptions::default()
         };
         Ok(Self {
-            client: HttpClient::new(&client).map_err(|error| wrong(error.to_string()))?,
+            client: HttpClient::new(&client).map_err(|error| wrong(error.into()))?,
             options,
             keys: Mutex::new(None),
             fetching: Arc::default(),
@@ -140,27 +154,26 @@ impl Issuer {
         }
         let issuer = self.clone();
         Some(tokio::spawn(async move {
-            let fetched = tokio::time::timeout(FETCH_TIMEOUT, issuer.answer()).await;
+            let fetched = tokio::time::timeout(FETCH_TIMEOUT, issuer.request_keys()).await;
             *last = Some(Instant::now());
-            match fetched.unwrap_or_else(|_| Err("the issuer did not respond in time".to_owned())) {
+            match fetched.unwrap_or(Err(FetchError::Timeout)) {
                 Ok(keys) => *issuer.keys.lock() = Some((Arc::new(keys), Instant::now())),
                 Err(error) => {
                     let issuer = &issuer.options.issuer;
-                    tracing::warn!(issuer, error, "cannot fetch the keys of the issuer");
+                    tracing::warn!(issuer, %error, "cannot fetch the keys of the issuer");
                 }
             }
         }))
     }
 
-    async fn answer(&self) -> Result<Keys, String> {
-        let request = self.client.get(self.options.jwks_url.clone()).await;
-        let request = request.map_err(|error| error.to_string())?;
-        let response = request.send().await.map_err(|error| error.without_url().to_string())?;
+    async fn request_keys(&self) -> Result<Keys, FetchError> {
+        let request = self.client.get(self.options.jwks_url.clone()).await?;
+        let response = request.send().await;
+        let response = response.map_err(|error| FetchError::Request(error.without_url()))?;
         if !response.status().is_success() {
-            return Err(format!("the issuer responded with status {}", response.status()));
+            return Err(FetchError::Status(response.status()));
         }
-        let body = read_decoded(response, MAX_KEYS_BYTES).await;
-        Keys::read(&body.map_err(|error| error.to_string())?)
+        Ok(Keys::read(&read_decoded(response, MAX_KEYS_BYTES).await?)?)
     }
 }
 

@@ -7,6 +7,12 @@ use alluvium_profile::TenantId;
 /// Minimum length of a token in bytes, so that nobody can guess it.
 pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
 
+/// Error of a token that is too short, or that contains a character that a header does not allow. It does not contain
+/// the token.
+#[derive(Debug, thiserror::Error)]
+#[error("the token of `{0}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without spaces")]
+pub struct WeakTokenError(String);
+
 /// A token that allows its bearer to delete profiles of some tenants.
 #[derive(Clone)]
 pub struct AdminToken {
@@ -20,14 +26,10 @@ pub struct AdminToken {
 }
 
 impl AdminToken {
-    /// Creates a token for some tenants. Fails if the token is too short or contains characters that a header does not
-    /// allow.
-    pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, String> {
+    /// Creates a token for some tenants.
+    pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, WeakTokenError> {
         if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(format!(
-                "the token of `{name}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without \
-                    spaces"
-            ));
+            return Err(WeakTokenError(name.to_owned()));
         }
         Ok(Self {
             name: name.to_owned(),

@@ -20,6 +20,17 @@ struct Key {
     public: DecodingKey,
 }
 
+/// Error of a text that is not a usable key set.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeysError {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("the key set has more than {MOST} keys")]
+    Most,
+    #[error("the key set has no key for RS256 or ES256")]
+    Unusable,
+}
+
 /// The result of a signature check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Signature {
@@ -32,15 +43,15 @@ pub(super) enum Signature {
 
 impl Keys {
     /// Parses a key set. Ignores keys that are not for signatures with RS256 or ES256.
-    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(text: &[u8]) -> Result<Self, KeysError> {
         use_ring();
-        let set: JwkSet = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let set: JwkSet = serde_json::from_slice(text)?;
         if set.keys.len() > MOST {
-            return Err(format!("the key set has more than {MOST} keys"));
+            return Err(KeysError::Most);
         }
         let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::of).collect();
         if keys.is_empty() {
-            return Err("the key set has no key for RS256 or ES256".to_owned());
+            return Err(KeysError::Unusable);
         }
         Ok(Self(keys))
     }

@@ -7,6 +7,8 @@ use url::Url;
 
 use crate::server::access::deletion_token::AdminToken;
 use crate::server::access::identity::{Rights, TenantScope};
+use crate::server::access::watched::FileError;
+use alluvium_wire::client::ClientError;
 
 /// The ways in which callers authenticate.
 #[derive(Debug, Clone, Default)]
@@ -75,13 +77,27 @@ pub struct OidcOptions {
 /// Error of options that the server cannot use.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    #[error("cannot use `{path}`: {reason}")]
-    File { path: String, reason: String },
+    /// A file of tokens or users is not usable.
+    #[error("cannot use `{}`: {source}", path.display())]
+    File { path: PathBuf, source: FileError },
     /// The issuer is not usable.
-    #[error("cannot use the OIDC issuer `{issuer}`: {reason}")]
+    #[error("cannot use the OIDC issuer `{issuer}`: {source}")]
     Oidc {
         /// The issuer in the configuration.
         issuer: String,
-        reason: String,
+        source: IssuerError,
     },
+}
+
+/// Reason why an issuer in the configuration is not usable.
+#[derive(Debug, thiserror::Error)]
+pub enum IssuerError {
+    /// The keys would be fetched over a connection that is neither encrypted nor local.
+    #[error("jwks_url `{0}` must be https, because its keys are trusted")]
+    Insecure(Url),
+    #[error("issuer and audience must not be empty")]
+    Empty,
+    /// No client can be created, for example because the file of authorities cannot be read.
+    #[error(transparent)]
+    Client(#[from] ClientError),
 }

@@ -30,6 +30,33 @@ const ITERATIONS: RangeInclusive<u32> = 100_000..=10_000_000;
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 
+/// Error of a text that is not a password hash that the server accepts.
+#[derive(Debug, thiserror::Error)]
+pub enum HashError {
+    #[error(
+        "a hash must be $argon2id$v=19$m=MEMORY,t=PASSES,p=LANES$SALT$HASH or {PBKDF2}$ITERATIONS$SALT$HASH: \
+         create it by `alluvium token password`"
+    )]
+    Form,
+    /// A check would cost an attacker too little, or the server too much.
+    #[error(
+        "the parameters of Argon2id must be m={} to m={}, t={} to t={}, and m times t at least {LEAST_WORK}, \
+         not m={memory_kib},t={passes}",
+        MEMORY_KIB.start(),
+        MEMORY_KIB.end(),
+        PASSES.start(),
+        PASSES.end()
+    )]
+    Argon2id { memory_kib: u32, passes: u32 },
+    /// A check would cost an attacker too little, or the server too much.
+    #[error(
+        "the number of iterations must be between {least} and {most}, not {0}",
+        least = ITERATIONS.start(),
+        most = ITERATIONS.end()
+    )]
+    Iterations(NonZeroU32),
+}
+
 /// A password hash that the server accepts.
 #[derive(Clone)]
 pub(super) enum Hash {
@@ -51,18 +78,12 @@ pub(super) fn new_hash(password: &str) -> Result<String, password_hash::Error> {
 
 impl Hash {
     /// Parses the text of a hash.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
-        let read = if text.starts_with('$') {
-            Self::read_argon2id(text)?
+    pub(super) fn read(text: &str) -> Result<Self, HashError> {
+        if text.starts_with('$') {
+            Self::read_argon2id(text)
         } else {
-            Self::read_pbkdf2(text)?
-        };
-        read.ok_or_else(|| {
-            format!(
-                "a hash must be $argon2id$v=19$m=MEMORY,t=PASSES,p=LANES$SALT$HASH or {PBKDF2}$ITERATIONS$SALT$HASH: \
-                 create it by `alluvium token password`"
-            )
-        })
+            Self::read_pbkdf2(text)
+        }
     }
 
     /// Returns true if this is the hash of the password. The time of the comparison does not reveal how much of the
@@ -92,51 +113,35 @@ impl Hash {
         }
     }
 
-    /// Parses a PHC string. Returns `None` if it is not a hash of Argon2id.
-    fn read_argon2id(text: &str) -> Result<Option<Self>, String> {
-        let Ok(hash) = PasswordHash::new(text) else {
-            return Ok(None);
-        };
+    /// Parses a PHC string.
+    fn read_argon2id(text: &str) -> Result<Self, HashError> {
+        let hash = PasswordHash::new(text).map_err(|_| HashError::Form)?;
         let has_parts = hash.salt.as_ref().is_some_and(|salt| salt.len() >= SALT_BYTES)
             && hash.hash.as_ref().is_some_and(|hash| hash.len() == HASH_BYTES);
         let is_argon2id = hash.algorithm == ARGON2ID_IDENT && hash.version == Some(Version::V0x13.into());
-        let Some(params) = Params::try_from(&hash).ok().filter(|_| has_parts && is_argon2id) else {
-            return Ok(None);
-        };
-        let (memory, passes) = (params.m_cost(), params.t_cost());
-        if !MEMORY_KIB.contains(&memory) || !PASSES.contains(&passes) || memory * passes < LEAST_WORK {
-            return Err(format!(
-                "the parameters of Argon2id must be m={} to m={}, t={} to t={}, and m times t at least {LEAST_WORK}, \
-                 not m={memory},t={passes}",
-                MEMORY_KIB.start(),
-                MEMORY_KIB.end(),
-                PASSES.start(),
-                PASSES.end(),
-            ));
+        let params = Params::try_from(&hash).ok().filter(|_| has_parts && is_argon2id);
+        let params = params.ok_or(HashError::Form)?;
+        let (memory_kib, passes) = (params.m_cost(), params.t_cost());
+        if !MEMORY_KIB.contains(&memory_kib) || !PASSES.contains(&passes) || memory_kib * passes < LEAST_WORK {
+            return Err(HashError::Argon2id { memory_kib, passes });
         }
-        Ok(Some(Self::Argon2id(Box::new(hash))))
+        Ok(Self::Argon2id(Box::new(hash)))
     }
 
-    /// Parses a hash of an older version. Returns `None` if it has another form.
-    fn read_pbkdf2(text: &str) -> Result<Option<Self>, String> {
+    /// Parses a hash of an older version.
+    fn read_pbkdf2(text: &str) -> Result<Self, HashError> {
         let fields: Vec<&str> = text.split('$').collect();
         let [PBKDF2, iterations, salt, hash] = fields.as_slice() else {
-            return Ok(None);
+            return Err(HashError::Form);
         };
-        let Ok(iterations) = iterations.parse::<NonZeroU32>() else {
-            return Ok(None);
-        };
+        let iterations: NonZeroU32 = iterations.parse().map_err(|_| HashError::Form)?;
         if !ITERATIONS.contains(&iterations.get()) {
-            return Err(format!(
-                "the number of iterations must be between {} and {}, not {iterations}",
-                ITERATIONS.start(),
-                ITERATIONS.end()
-            ));
+            return Err(HashError::Iterations(iterations));
         }
         let salt = secret::bytes(salt).filter(|salt| (SALT_BYTES..=64).contains(&salt.len()));
         let hash = secret::bytes(hash).filter(|hash| hash.len() == HASH_BYTES);
-        let parts = salt.zip(hash);
-        Ok(parts.map(|(salt, hash)| Self::Pbkdf2 { iterations, salt, hash }))
+        let (salt, hash) = salt.zip(hash).ok_or(HashError::Form)?;
+        Ok(Self::Pbkdf2 { iterations, salt, hash })
     }
 }
 
@@ -185,7 +190,7 @@ mod tests {
             (pbkdf2("99999"), "iterations must be between"),
             (pbkdf2("10000001"), "iterations must be between"),
         ] {
-            let error = Hash::read(&text).err().unwrap();
+            let error = Hash::read(&text).err().unwrap().to_string();
             assert!(error.contains(word), "{error}");
         }
         assert!(Hash::read(&argon2id("m=7168,t=5,p=1")).is_ok() && Hash::read(&pbkdf2("100000")).is_ok());
@@ -209,7 +214,7 @@ mod tests {
             &OLD[..OLD.len() - 10],
         ] {
             let error = Hash::read(text).err().unwrap();
-            assert!(error.starts_with("a hash must be $argon2id$"), "{text}: {error}");
+            assert!(matches!(error, HashError::Form), "{text}: {error}");
         }
     }
 }

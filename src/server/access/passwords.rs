@@ -11,8 +11,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ring::hmac;
 
-use crate::server::access::identity::{Identity, Rights, TenantScope};
-use crate::server::access::password_hash::{Hash, new_hash};
+use crate::server::access::identity::{Identity, Rights, RoleError, TenantScope};
+use crate::server::access::password_hash::{Hash, HashError, new_hash};
+use crate::server::access::watched::FileError;
+use alluvium_profile::TenantError;
 
 /// Minimum length of the password of a new user, in characters.
 const SHORTEST: usize = 12;
@@ -36,6 +38,36 @@ pub enum PasswordError {
     /// The password cannot be hashed, for example because there is not enough memory.
     #[error("cannot hash the password: {0}")]
     Hash(#[source] argon2::password_hash::Error),
+}
+
+/// Error in the text of a users file.
+#[derive(Debug, thiserror::Error)]
+pub enum UsersError {
+    #[error("line {line}: {source}")]
+    Line {
+        /// Number of the line, from 1.
+        line: usize,
+        source: LineError,
+    },
+    #[error("the file has more than {MOST_USERS} users")]
+    Most,
+}
+
+/// Error in a line of a users file.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    #[error("a line must be NAME:HASH:ROLES:TENANTS")]
+    Fields,
+    #[error(transparent)]
+    Name(PasswordError),
+    #[error("the user `{0}` is listed twice")]
+    Twice(String),
+    #[error("user `{user}`: {source}")]
+    Roles { user: String, source: RoleError },
+    #[error("user `{user}`: {source}")]
+    Tenants { user: String, source: TenantError },
+    #[error("user `{user}`: {source}")]
+    Hash { user: String, source: HashError },
 }
 
 pub(super) struct Users {
@@ -64,16 +96,17 @@ pub(super) enum Quick {
 
 impl Users {
     /// Parses the text of a users file.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
+    pub(super) fn read(text: &str) -> Result<Self, FileError> {
         let mut known = HashMap::new();
         let lines = text.lines().map(str::trim).enumerate();
         for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-            let (name, user) = User::read(line).map_err(|error| format!("line {}: {error}", at + 1))?;
+            let wrong = |source| UsersError::Line { line: at + 1, source };
+            let (name, user) = User::read(line).map_err(wrong)?;
             if known.insert(name.to_owned(), user).is_some() {
-                return Err(format!("line {}: the user `{name}` is listed twice", at + 1));
+                return Err(wrong(LineError::Twice(name.to_owned())).into());
             }
             if known.len() > MOST_USERS {
-                return Err(format!("the file has more than {MOST_USERS} users"));
+                return Err(UsersError::Most.into());
             }
         }
         let by_cost = known.values().map(|user| (user.hash.cost(), &user.hash));
@@ -132,24 +165,26 @@ impl Users {
 }
 
 impl User {
-    fn read(line: &str) -> Result<(&str, Self), String> {
+    fn read(line: &str) -> Result<(&str, Self), LineError> {
         let mut fields = line.splitn(4, ':');
-        let mut next = || fields.next().ok_or("a line must be NAME:HASH:ROLES:TENANTS");
+        let mut next = || fields.next().ok_or(LineError::Fields);
         let (name, hash, roles, tenants) = (next()?, next()?, next()?, next()?);
         if !is_name(name) {
-            return Err(PasswordError::Name(name.to_owned()).to_string());
+            return Err(LineError::Name(PasswordError::Name(name.to_owned())));
         }
-        let rights = roles
-            .parse::<Rights>()
-            .map_err(|error| format!("user `{name}`: {error}"))?;
+        let user = || name.to_owned();
+        let rights = roles.parse::<Rights>();
+        let rights = rights.map_err(|source| LineError::Roles { user: user(), source })?;
         let ids = tenants.split(',').filter(|id| !id.is_empty());
-        let tenants = TenantScope::of_ids(ids).map_err(|error| format!("user `{name}`: {error}"))?;
-        let user = Self {
-            hash: Hash::read(hash).map_err(|error| format!("user `{name}`: {error}"))?,
+        let tenants = TenantScope::of_ids(ids);
+        let tenants = tenants.map_err(|source| LineError::Tenants { user: user(), source })?;
+        let hash = Hash::read(hash).map_err(|source| LineError::Hash { user: user(), source })?;
+        let read = Self {
+            hash,
             identity: Identity::proven(name, rights, tenants),
             proven: Mutex::new(None),
         };
-        Ok((name, user))
+        Ok((name, read))
     }
 }
 
@@ -253,7 +288,7 @@ mod tests {
                 "line 2: the user `ada` is listed twice",
             ),
         ] {
-            let error = Users::read(&text).err().unwrap();
+            let error = Users::read(&text).err().unwrap().to_string();
             assert!(error.contains(word) && error.starts_with("line "), "{error}");
         }
     }

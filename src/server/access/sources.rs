@@ -5,6 +5,7 @@
 //! is not derived.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::server::access::refusal::Refusal;
 use crate::server::access::secret::{Digest, digest};
 use crate::server::access::sessions::{LENGTH, Proof};
 use crate::server::access::tokens::{PREFIX, Tokens};
-use crate::server::access::watched::Watched;
+use crate::server::access::watched::{FileError, Watched};
 
 /// Maximum number of concurrent password derivations. Each of them needs up to 19 MiB of memory.
 const DERIVATIONS: usize = 2;
@@ -60,9 +61,9 @@ impl Sources {
 
     /// Reads the files. If the users file is absent, this function fails. The tokens file may be absent.
     pub(super) fn open(options: AccessOptions) -> Result<Self, AccessError> {
-        let wrong = |path: &std::path::Path, reason: String| AccessError::File {
-            path: path.display().to_string(),
-            reason,
+        let wrong = |path: &Path, source: FileError| AccessError::File {
+            path: path.to_owned(),
+            source,
         };
         let tokens = Watched::open(&options.tokens, Tokens::read).map_err(|error| wrong(&options.tokens, error))?;
         let users = match &options.users {
@@ -70,7 +71,7 @@ impl Sources {
             Some(path) => {
                 let users = Watched::open(path, Users::read).map_err(|error| wrong(path, error))?;
                 if users.current().is_none() {
-                    return Err(wrong(path, "there is no such file".to_owned()));
+                    return Err(wrong(path, FileError::Missing));
                 }
                 Some(users)
             }

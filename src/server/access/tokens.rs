@@ -5,14 +5,17 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::access::identity::{Identity, Rights, TenantScope};
+use crate::server::access::identity::{Identity, Rights, RoleError, TenantScope};
 use crate::server::access::secret::{self, Digest, digest};
+use crate::server::access::watched::FileError;
 use alluvium_base::file::replace;
+use alluvium_profile::TenantError;
 
 /// Prefix of every token. People and secret scanners recognize a token by this prefix.
 pub(crate) const PREFIX: &str = "allu_";
@@ -26,8 +29,8 @@ const LONGEST_NAME: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.
-    #[error("cannot use the tokens file `{path}`: {reason}")]
-    File { path: String, reason: String },
+    #[error("cannot use the tokens file `{}`: {source}", path.display())]
+    File { path: PathBuf, source: FileError },
     /// Another token already has the name.
     #[error("the token `{0}` exists already: revoke it first, or choose another name")]
     Taken(String),
@@ -38,6 +41,21 @@ pub enum TokenError {
     Name(String),
     #[error("the file has the maximum of {most} tokens: revoke some of them", most = MOST)]
     Full,
+}
+
+/// Error in the text of a tokens file.
+#[derive(Debug, thiserror::Error)]
+pub enum EntriesError {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("the file has more than {MOST} tokens")]
+    Most,
+    #[error("the sha256 of token `{0}` is not 32 bytes in base64")]
+    Digest(String),
+    #[error("token `{token}`: {source}")]
+    Roles { token: String, source: RoleError },
+    #[error("token `{token}`: {source}")]
+    Tenants { token: String, source: TenantError },
 }
 
 /// The content of the tokens file.
@@ -67,7 +85,7 @@ pub(super) struct Tokens(HashMap<Digest, Arc<Identity>>);
 
 impl Tokens {
     /// Parses the text of a tokens file.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
+    pub(super) fn read(text: &str) -> Result<Self, FileError> {
         let mut tokens = HashMap::new();
         for entry in parse(text)?.tokens {
             let identity = entry.identity()?;
@@ -82,15 +100,17 @@ impl Tokens {
 }
 
 impl Entry {
-    fn digest(&self) -> Result<Digest, String> {
+    fn digest(&self) -> Result<Digest, EntriesError> {
         let bytes = secret::bytes(&self.sha256).and_then(|bytes| bytes.try_into().ok());
-        bytes.ok_or_else(|| format!("the sha256 of token `{}` is not 32 bytes in base64", self.name))
+        bytes.ok_or_else(|| EntriesError::Digest(self.name.clone()))
     }
 
-    fn identity(&self) -> Result<Arc<Identity>, String> {
-        let wrong = |error: &dyn std::fmt::Display| format!("token `{}`: {error}", self.name);
-        let rights = Rights::of_roles(self.roles.iter().map(String::as_str)).map_err(|error| wrong(&error))?;
-        let tenants = TenantScope::of_ids(self.tenants.iter().map(String::as_str)).map_err(|error| wrong(&error))?;
+    fn identity(&self) -> Result<Arc<Identity>, EntriesError> {
+        let token = || self.name.clone();
+        let rights = Rights::of_roles(self.roles.iter().map(String::as_str));
+        let rights = rights.map_err(|source| EntriesError::Roles { token: token(), source })?;
+        let tenants = TenantScope::of_ids(self.tenants.iter().map(String::as_str));
+        let tenants = tenants.map_err(|source| EntriesError::Tenants { token: token(), source })?;
         Ok(Identity::proven(&self.name, rights, tenants))
     }
 }
@@ -142,35 +162,35 @@ pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
 /// changes. On a file system without locks, this function does nothing.
 fn alone(path: &Path) -> Result<File, TokenError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(|error| wrong(path, error.to_string()))?;
+    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(|error| wrong(path, error))?;
     let _ = folder.lock();
     Ok(folder)
 }
 
 fn contents(path: &Path) -> Result<Contents, TokenError> {
     match std::fs::read_to_string(path) {
-        Ok(text) => parse(&text).map_err(|reason| wrong(path, reason)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Contents::default()),
-        Err(error) => Err(wrong(path, error.to_string())),
+        Ok(text) => parse(&text).map_err(|error| wrong(path, error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
+        Err(error) => Err(wrong(path, error)),
     }
 }
 
 fn write(path: &Path, contents: &Contents) -> Result<(), TokenError> {
-    let text = serde_json::to_string_pretty(contents).map_err(|error| wrong(path, error.to_string()))?;
-    replace(path, text.as_bytes()).map_err(|error| wrong(path, error.to_string()))
+    let text = serde_json::to_string_pretty(contents).map_err(|error| wrong(path, EntriesError::Json(error)))?;
+    replace(path, text.as_bytes()).map_err(|error| wrong(path, error))
 }
 
-fn wrong(path: &Path, reason: String) -> TokenError {
+fn wrong(path: &Path, error: impl Into<FileError>) -> TokenError {
     TokenError::File {
-        path: path.display().to_string(),
-        reason,
+        path: path.to_owned(),
+        source: error.into(),
     }
 }
 
-fn parse(text: &str) -> Result<Contents, String> {
-    let contents: Contents = serde_json::from_str(text).map_err(|error| error.to_string())?;
+fn parse(text: &str) -> Result<Contents, EntriesError> {
+    let contents: Contents = serde_json::from_str(text)?;
     if contents.tokens.len() > MOST {
-        return Err(format!("the file has more than {MOST} tokens"));
+        return Err(EntriesError::Most);
     }
     Ok(contents)
 }

@@ -4,13 +4,16 @@
 //! or is removed, the last good value stays in force, and the log says so once. If a file appears later and is invalid,
 //! [`Watched::is_there`] returns true, but there is no value.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
+
+use crate::server::access::passwords::UsersError;
+use crate::server::access::tokens::EntriesError;
 
 /// Minimum time between two checks of the file.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -21,28 +24,46 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Modification time, length and inode.
 type Stamp = (SystemTime, u64, u64);
 
+/// Reason why a file of tokens or users is not usable.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("there is no such file")]
+    Missing,
+    #[error("the file is longer than {} MiB", MAX_BYTES >> 20)]
+    Length,
+    #[error(transparent)]
+    Tokens(#[from] EntriesError),
+    #[error(transparent)]
+    Users(#[from] UsersError),
+}
+
+/// Parser of the text of a file.
+type Parser<T> = fn(&str) -> Result<T, FileError>;
+
 pub(super) struct Watched<T> {
     path: PathBuf,
-    read: fn(&str) -> Result<T, String>,
+    parse: Parser<T>,
     state: Mutex<State<T>>,
 }
 
 struct State<T> {
     looked: Instant,
-    /// Stamp of the file at the last check, if there was a file, or the error of that check.
-    stamp: Result<Option<Stamp>, String>,
+    /// Stamp of the file at the last check, if there was a file, or the kind of error of that check.
+    stamp: Result<Option<Stamp>, ErrorKind>,
     value: Option<Arc<T>>,
 }
 
 impl<T> Watched<T> {
     /// Reads the file, if there is one. Fails if the file is unusable.
-    pub(super) fn open(path: &Path, read: fn(&str) -> Result<T, String>) -> Result<Self, String> {
+    pub(super) fn open(path: &Path, parse: Parser<T>) -> Result<Self, FileError> {
         let looked = Instant::now();
         let stamp = stamp(path)?;
-        let value = stamp.map(|stamp| load(path, stamp, read)).transpose()?.map(Arc::new);
+        let value = stamp.map(|stamp| load(path, stamp, parse)).transpose()?.map(Arc::new);
         Ok(Self {
             path: path.to_owned(),
-            read,
+            parse,
             state: Mutex::new(State {
                 looked,
                 stamp: Ok(stamp),
@@ -59,12 +80,14 @@ impl<T> Watched<T> {
         }
         state.looked = Instant::now();
         let now = stamp(&self.path);
-        if now == state.stamp {
+        let stamp = now.as_ref().map(|stamp| *stamp).map_err(io::Error::kind);
+        if stamp == state.stamp {
             return state.value.clone();
         }
-        state.stamp.clone_from(&now);
+        state.stamp = stamp;
         let path = self.path.display();
-        let loaded = now.and_then(|stamp| stamp.map(|stamp| load(&self.path, stamp, self.read)).transpose());
+        let loaded = now.map_err(FileError::Io);
+        let loaded = loaded.and_then(|stamp| stamp.map(|stamp| load(&self.path, stamp, self.parse)).transpose());
         match loaded {
             Ok(Some(value)) => {
                 state.value = Some(Arc::new(value));
@@ -72,7 +95,7 @@ impl<T> Watched<T> {
             }
             Ok(None) => tracing::error!(%path, "the file is gone, its last content stays in force"),
             Err(error) => {
-                tracing::error!(%path, error, "cannot use the changed file, its last valid content stays in force");
+                tracing::error!(%path, %error, "cannot use the changed file, its last valid content stays in force");
             }
         }
         state.value.clone()
@@ -87,29 +110,29 @@ impl<T> Watched<T> {
 
 /// Returns the stamp of the file, or `None` if there is no such file. After an error, it is unknown whether the file
 /// exists.
-fn stamp(path: &Path) -> Result<Option<Stamp>, String> {
+fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
     let read = std::fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len(), data.ino())));
     match read {
         Ok(stamp) => Ok(Some(stamp)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     }
 }
 
-fn load<T>(path: &Path, (_, length, _): Stamp, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
+fn load<T>(path: &Path, (_, length, _): Stamp, parse: Parser<T>) -> Result<T, FileError> {
     if length > MAX_BYTES {
-        return Err(format!("the file is longer than {} MiB", MAX_BYTES >> 20));
+        return Err(FileError::Length);
     }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    read(&text)
+    parse(&std::fs::read_to_string(path)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn number(text: &str) -> Result<u32, String> {
-        text.trim().parse().map_err(|_| format!("`{text}` is no number"))
+    fn number(text: &str) -> Result<u32, FileError> {
+        let number = text.trim().parse();
+        number.map_err(|error| FileError::Io(io::Error::other(error)))
     }
 
     /// Moves the time of the last check back, so that the next call checks the file again.

@@ -169,7 +169,7 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
             bail!("admin.tokens: `{name}` needs a token or a token_file");
         };
         let tenants = tenant_ids(&token.tenants).with_context(|| format!("admin.tokens: `{name}`"))?;
-        let token = AdminToken::new(&name, &text, tenants).map_err(|error| anyhow::anyhow!("admin.tokens: {error}"))?;
+        let token = AdminToken::new(&name, &text, tenants).context("admin.tokens")?;
         tokens.push(token);
     }
     Ok(tokens)

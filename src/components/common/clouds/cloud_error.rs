@@ -7,6 +7,7 @@ use http::header::InvalidHeaderValue;
 
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::http::api_error::ApiError;
+use alluvium_wire::jwt::SignError;
 
 /// The reason why a request to a cloud failed, or why no credentials were found for the request.
 #[derive(Debug, thiserror::Error)]
@@ -59,13 +60,9 @@ pub(crate) enum CloudError {
         /// Type of the file, as Google names it.
         kind: &'static str,
     },
-    /// The key in a credentials file cannot be used to sign. The signing code returns the reason as text.
-    #[error("{}: {reason}", path.display())]
-    Key {
-        path: PathBuf,
-        /// Reason why the key is unusable.
-        reason: String,
-    },
+    /// The key in a credentials file cannot be used to sign.
+    #[error("{}: {source}", path.display())]
+    Key { path: PathBuf, source: SignError },
     /// Credentials have an invalid expiration time.
     #[error("invalid expiration time `{text}` of the credentials: {source}")]
     Expiration { text: String, source: chrono::ParseError },

@@ -175,9 +175,9 @@ impl Google {
                     "exp": (now + LIFETIME).as_secs(),
                 });
                 let signed = jwt::sign_rs256(&private_key, private_key_id.as_deref(), &claims);
-                let signed = signed.map_err(|reason| CloudError::Key {
+                let signed = signed.map_err(|source| CloudError::Key {
                     path: path.to_owned(),
-                    reason,
+                    source,
                 })?;
                 let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
                 Ok(bearer::ask(&self.api, url, &[("grant_type", grant), ("assertion", &signed)]).await?)
