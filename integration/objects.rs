@@ -227,7 +227,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     );
     foreign_reader(&weed, "one", rows);
     println!(
-        "{} profiles acknowledged in 6 rounds, all there once",
+        "{} profiles acknowledged in 6 rounds, each stored once",
         acknowledged.len()
     );
 }
@@ -339,7 +339,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
     assert_eq!(counts[0], counts[1], "rows and distinct numbers");
     assert!(counts[0] >= acknowledged.len());
     println!(
-        "{} profiles acknowledged by three servers, all there once",
+        "{} profiles acknowledged by three servers, each stored once",
         acknowledged.len()
     );
 }

@@ -3,7 +3,7 @@
 //! the honest client.
 //!
 //! Each case has a function that creates its profile. The name of the function says which part of the profile
-//! multiplies. The server refuses a profile that exceeds a bound, and its message contains a number. It stores all
+//! multiplies. The server refuses a profile that exceeds a bound, with a message that contains a number. It stores all
 //! other profiles.
 
 use std::process::Command;
@@ -377,7 +377,7 @@ fn cases() -> Vec<Case> {
     let mut wide: Vec<(&str, &str)> = LABELS.to_vec();
     wide.extend(names.iter().map(|name| (name.as_str(), long.as_str())));
     let compressed: Bytes = pprof::gzip(&names_of_nothing()).into();
-    // The trailer of the last member claims that there are four bytes.
+    // The body has two gzip members. The trailer of the last member claims that there are four bytes.
     let lying: Bytes = [compressed.as_ref(), &pprof::gzip(&[0x48, 0, 0x50, 0])].concat().into();
     vec![
         refused(
@@ -466,8 +466,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The program with at most [`LIMIT_BYTES`] of memory: by a control group if possible, otherwise by the size of its
-/// data.
+/// Alluvium with at most [`LIMIT_BYTES`] of memory. A control group limits its memory if possible; otherwise
+/// `ulimit -d` limits its data segment.
 struct Limited {
     program: Program,
     group: Option<std::path::PathBuf>,

@@ -106,14 +106,14 @@ impl Program {
         }
     }
 
-    /// Fails with the log when the process has ended.
+    /// Panics with the end of the log if the process has ended.
     pub(crate) fn check(&mut self) {
         if let Some(status) = self.child.try_wait().unwrap() {
             panic!("{} ended with {status}\n{}", self.name, self.tail());
         }
     }
 
-    /// Returns the current memory of the process without pages of files, in bytes.
+    /// Returns the current anonymous memory of the process in bytes, without the pages of mapped files.
     pub(crate) fn own_memory(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

@@ -47,8 +47,8 @@ fn wide(columns: usize, count: usize) -> String {
     )
 }
 
-/// Returns statements at the bounds: name, whether the server must answer the statement, and text. The server may
-/// refuse the others.
+/// Returns statements at the bounds: the name, true if the server must answer the statement or false if it may also
+/// refuse the statement, and the text.
 fn statements() -> Vec<(&'static str, bool, String)> {
     let values = "SELECT value AS n FROM samples";
     let numbers: Vec<String> = (0..30_000).map(|number| number.to_string()).collect();
@@ -274,7 +274,7 @@ async fn the_largest_accepted_statements_fit_on_half_of_the_stack() {
         deepest = deepest.max((used, name));
     }
     println!("deepest stack: {} KiB, of {}", deepest.0 >> 10, deepest.1);
-    assert!(deepest.0 > 0, "no stack of a thread of SQL was found");
+    assert!(deepest.0 > 0, "no stack of an SQL thread was found");
     assert!(
         deepest.0 < STACK_BYTES / 2,
         "{} uses {} KiB",

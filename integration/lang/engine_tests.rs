@@ -1,4 +1,4 @@
-//! The engine under concurrent events: changes from within, ends, panics, many reloads, and the stop.
+//! The engine under concurrent events: changed exports, components that end or panic, many reloads, and the shutdown.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,7 +49,7 @@ impl FromBody for CounterArguments {
     const SCHEMA: &'static Schema = &Schema {
         attributes: &[
             Attribute::with_default("to", Kind::Int, "0", "Last value."),
-            Attribute::with_default("panics", Kind::Int, "0", "How often to panic before that."),
+            Attribute::with_default("panics", Kind::Int, "0", "Number of runs that panic."),
             Attribute::with_default("stubborn", Kind::Bool, "false", "True to ignore the shutdown."),
         ],
         blocks: &[],
@@ -128,7 +128,7 @@ impl FromBody for HolderArguments {
     const SCHEMA: &'static Schema = &Schema {
         attributes: &[
             Attribute::required("path", Kind::String, "The file."),
-            Attribute::with_default("exclusive", Kind::Bool, "true", "Whether the engine is told."),
+            Attribute::with_default("exclusive", Kind::Bool, "true", "Value of `is_exclusive`."),
         ],
         blocks: &[],
     };

@@ -71,13 +71,13 @@ impl House {
         let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
         assert!(
             ended.is_ok(),
-            "held for ever: {:?}",
+            "the server keeps the connection open after {:?}",
             String::from_utf8_lossy(&bytes[..bytes.len().min(200)])
         );
         answer
     }
 
-    /// Starts an honest client. It sends requests over new connections and over a kept connection until
+    /// Starts an honest client. It sends requests over new connections and over one persistent connection until
     /// [`Honest::end`].
     fn honest(&self) -> Honest {
         let (stop, pushed) = (Shutdown::new(), Arc::<AtomicUsize>::default());
@@ -281,7 +281,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
             assert!(!answer.contains(secret), "{target}: {answer}");
         }
     }
-    // File names that occur in messages.
+    // File names as the ids of uploaded profiles.
     for id in [
         "../../VERSION",
         "..%2f..%2fVERSION",
