@@ -1,4 +1,4 @@
-//! Refuses requests that a foreign web page makes a browser send, on every port that listens with `listen`.
+//! Refuses requests that a foreign web page makes a browser send, on every port that the module `listen` serves.
 //!
 //! In: a request, and the local address of its connection. Out: the request, or 403 with the reason. A web page may
 //! send its visitor's browser to `localhost`, where no password is required, in two ways:
