@@ -25,7 +25,7 @@ use alluvium_telemetry::memory;
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// Delay between a load and the return of freed memory to the system.
 const AFTER_LOAD: Duration = Duration::from_millis(500);
-/// Number of settle times after which files that keep changing are read anyway.
+/// Files that keep changing are read after this multiple of the settle time (`--config.watch-settle`).
 const MOST_SETTLES: u32 = 10;
 
 /// Names and texts of files, shared with the controller that runs them.

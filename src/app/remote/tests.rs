@@ -128,7 +128,7 @@ impl Fleet {
         Collector::start(self.folder.path())
     }
 
-    /// Returns the block with these additional lines.
+    /// Returns a `remotecfg` block for the mock server, with these additional lines.
     fn block(&self, more: &str) -> String {
         format!("remotecfg {{\n\turl = \"{}\"\n{more}\n}}\n", self.url)
     }
