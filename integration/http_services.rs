@@ -1,4 +1,5 @@
-//! Further services and routes over HTTP: the server's version, its configuration, and the data that users store in it.
+//! Services and routes over HTTP that are not about queries: the server's version, its configuration, settings of
+//! users, uploaded files, and statistics about the tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

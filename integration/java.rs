@@ -213,8 +213,8 @@ fn has(seen: &Seen, kind: &str, function: &str) -> bool {
         .is_some_and(|total| *total > 0)
 }
 
-/// Waits until each of the three methods of `Busy` is in its profile. `allocations` is the type of the allocation
-/// profile.
+/// Waits until three methods of `Busy` are in the profiles: `burn` in the CPU profile, `allocate` in the allocation
+/// profile, and `hold` in the lock profile. `allocations` is the type of the allocation profile.
 async fn until_all(seen: &Shared, programs: &mut [&mut Program], allocations: &str) {
     until(seen, programs, "CPU, allocations and locks", |seen| {
         has(seen, "process_cpu:cpu", "Busy.burn")

@@ -56,8 +56,9 @@ const CLASSES: [(&str, u64); 11] = [
     ("open", 24),
 ];
 
-/// Starts of the intervals from which a round selects a random moment.
+/// Stages of the child. A round that kills at a random moment selects one of them.
 const MOMENTS: [&str; 4] = ["starting", "opened", "one cycle later", "two cycles later"];
+/// Maximum time between the selected stage and the random moment.
 const MOMENT: Duration = Duration::from_millis(400);
 
 /// Prints a line that the parent receives even if this process dies right after.
@@ -193,7 +194,8 @@ fn child_that_is_killed_at_a_place() {
         });
 }
 
-/// Runs one child until it is killed. Returns the class of the operation, or the start of the random interval.
+/// Runs one child until it is killed. Returns the class of the operation at which it was killed, or the stage before
+/// the random moment.
 fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
     let (class, events) = CLASSES[(round % CLASSES.len() as u64) as usize];
     let at_a_moment = round % 10 == 9;
@@ -222,7 +224,7 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
         }
     });
     let started = Instant::now();
-    // The number of stages that the child has reached, and the stage at which the random interval starts.
+    // The number of stages that the child has reached, and the stage before the random moment.
     let mut come = 0;
     let from = if at_a_moment {
         drawn(round, 3) as usize % MOMENTS.len()

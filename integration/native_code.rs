@@ -1,5 +1,5 @@
-//! Code without function names from end to end. Two processes of a C program are sampled at different addresses, and
-//! `go tool pprof` symbolizes what the server returns.
+//! Profiles of code without function names, from the push to the export. They contain samples of two processes of a C
+//! program at different addresses, and `go tool pprof` symbolizes the profile that the server returns.
 //!
 //! Guarantee: one instruction of one file is one frame, wherever a process loaded the file. From the exported profile,
 //! `go tool pprof` finds the function of that instruction, both for position-independent programs and for programs at a

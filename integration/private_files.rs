@@ -1,7 +1,7 @@
 //! Permissions of the files that server and collector keep on the disk: only the user of the process may access them,
 //! whatever its umask was at the start.
 //!
-//! In: real processes behind `umask 022`. Out: the modes of every folder and file that they leave behind.
+//! In: real processes that start with `umask 022`. Out: the modes of all folders and files that they create.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -82,8 +82,8 @@ rest() {
 
 /// Records two sequences of programs concurrently. Before that, each program of `first` runs for a moment, so that the
 /// profiler creates the unwind tables, and the script waits until the profiler is idle. Otherwise, a debug build at
-/// this rate would lose stacks that wait for their tables. The first programs run twice, because stacks that a first
-/// table completes may need further tables.
+/// this rate would lose stacks that wait for their tables. The first programs run twice, because a stack that reaches
+/// further with its first tables may need further tables.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");

@@ -16,7 +16,7 @@ use crate::program::{Address, PATIENCE, Program, client};
 /// Stack size of the SQL threads in bytes.
 const STACK_BYTES: u64 = 64 << 20;
 
-/// Returns `count` times the head, the core, and `count` times the tail.
+/// Returns the head repeated `count` times, the core, and the tail repeated `count` times.
 fn nested(count: usize, head: &str, core: &str, tail: &str) -> String {
     format!("{}{core}{}", head.repeat(count), tail.repeat(count))
 }
@@ -198,8 +198,8 @@ fn deepest_stack(server: &Program) -> u64 {
     most
 }
 
-/// Queries the PostgreSQL port by the simple protocol. Returns the type of the first message after the message
-/// `ReadyForQuery` of the session.
+/// Queries the PostgreSQL port by the simple protocol. Returns the type of the first message of the response, which
+/// follows the `ReadyForQuery` that ends the startup.
 async fn ask_postgres(address: &str, statement: &str) -> Option<u8> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let parameters = b"user\0a\0database\0alluvium\0\0";

@@ -572,7 +572,7 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     engine.load(&text).await.unwrap();
     let again = started.elapsed();
     println!("3000 components: load {first:?}, reload without a change {again:?}");
-    // Alloy needs 2.2 s and 0.73 s in a release build. The test runs a debug build on a machine with any load.
+    // A release build of Alloy loads in 2.2 s and reloads in 0.73 s. The test runs a debug build on any machine.
     // `docs/benchmarks-engine.md` has the figures.
     assert!(
         first < Duration::from_mins(2) && again < Duration::from_mins(2),

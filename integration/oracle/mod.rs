@@ -7,9 +7,9 @@
 //! with the `.eh_frame` of the files in `/proc/PID/maps`, and Alluvium's walk outside the kernel. Go programs and code
 //! generated at run time have no `.eh_frame`, so `framehop` cannot check them.
 //!
-//! `framehop` cannot see what the copy does not contain: memory above 16 KiB, pages that were never touched, and the
-//! stack below a handler with a separate stack. In these cases, the test compares the frames up to the missing memory,
-//! and the walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
+//! The copy does not contain memory above 16 KiB, pages that were never touched, and the interrupted stack if a signal
+//! handler has a separate one. In these cases, the test compares the frames up to the missing memory, and Alluvium's
+//! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
 //! that a signal interrupted: its address is an instruction and not a return address, which `framehop` cannot express.
 //! Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that align
 //! their stack), because `framehop` would guess there. If `framehop` could only guess at some other frame, the test

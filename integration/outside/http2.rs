@@ -20,7 +20,7 @@ const OK: u8 = 0x88;
 /// A route that accepts a body.
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// Returns the stream of the `number`-th request.
+/// Returns the id of the stream of the `number`-th request.
 fn stream(number: u32) -> u32 {
     2 * number + 1
 }

@@ -429,7 +429,7 @@ async fn rows_that_nobody_takes_keep_no_place() {
     assert_eq!(silent.message().await.unwrap().0, b'T');
     assert_eq!(honest.query("SELECT 1").await.unwrap().len(), 7);
 
-    // The same is true if a client reads some rows and then stops reading.
+    // A client that reads some rows and then stops reading does not hold a query slot either.
     let mut partly = Client::connect(&port.address, "one").await.unwrap();
     partly.send(b'P', &[b"\0", LARGE.as_bytes(), b"\0\0\0"].concat()).await;
     partly.send(b'B', b"\0\0\0\0\0\0\0\0").await;

@@ -82,7 +82,7 @@ pub(super) enum Luck {
 }
 
 impl Luck {
-    /// Selects the changes that survive: for one seed in four none, and for one seed in four all.
+    /// Selects the changes that survive: none for one seed in four, all for another one in four, otherwise some.
     pub(super) fn drawn(seed: u64, random: &mut Random) -> Self {
         match seed % 4 {
             0 => Self::None,
@@ -136,7 +136,7 @@ pub(super) fn found(changes: &[Change], luck: Luck, random: &mut Random) -> Foun
         Luck::Some(probability) => random.next() as u8 <= probability,
     };
     let mut found = Found::default();
-    // The order is the same in every run of a seed.
+    // Sorts files and folders, so that every run with the same seed has the same result.
     let (mut files, mut folders): (Vec<_>, Vec<_>) =
         (nodes.files.into_iter().collect(), nodes.folders.into_iter().collect());
     files.sort_unstable_by_key(|(node, _)| *node);

@@ -37,7 +37,7 @@ const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 /// The files of a page, with gzip copies of the text files.
 pub struct Page {
     source: PageSource,
-    /// Tag and gzip form of each compressed file, by path. There is at most one entry per text file.
+    /// `ETag` and gzip form of each compressed file, by path. There is at most one entry per text file.
     compressed: Mutex<HashMap<String, (String, Bytes)>>,
 }
 

@@ -118,8 +118,9 @@ impl MemoryLimit {
 
     /// Divides the limit. No share is larger than its default, and all shares together are at most the limit.
     pub(crate) fn shares(self) -> Shares {
-        // The shares in 128ths: heads 22, profiles on the way to the heads 20, requests 12 and the two largest bodies
-        // 24, responses 6, queries 18, caches between queries 16, names in merges 6, PostgreSQL connections 4.
+        // The shares in 128ths: heads 22, profiles on the way to the heads 20, all requests 12, the largest body 12 as
+        // received and 12 decompressed, responses 6, queries 18, caches between queries 16, names in merges 6,
+        // PostgreSQL connections 4.
         let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
         let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
         let store = StoreConfig::new("");
@@ -159,7 +160,8 @@ impl MemoryLimit {
     }
 
     /// Returns the share of the HTTP connections. This share is not part of the division in [`Self::shares`],
-    /// because a connection needs memory whatever it sends. A server with many connections caches less between queries.
+    /// because a connection needs memory whatever it sends. If many connections use their memory, [`watch`] drops the
+    /// caches between queries more often.
     fn connections(self) -> ConnectionShares {
         let defaults = ListenOptions::default();
         let all = usize::try_from(self.0 / 8).unwrap_or(usize::MAX);

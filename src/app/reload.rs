@@ -1,9 +1,9 @@
 //! Reloads the configuration on SIGHUP, over HTTP, or when its files change (`--config.watch`).
 //!
-//! In: the path. Out: a load by the controller; the log, the response and the metrics show its outcome. Reading the
-//! files and loading them form one critical section, so that an older text never replaces a newer text. A file event
-//! only triggers a check: the configuration is loaded if its text differs from the text of the last load, even if that
-//! load failed.
+//! In: the path of the configuration. Out: a load by the controller; the log, the response and the metrics show its
+//! outcome. Reading the files and loading them form one critical section, so that an older text never replaces a newer
+//! text. A file event only triggers a check: the configuration is loaded if its text differs from the text of the last
+//! load, even if that load failed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
