@@ -310,7 +310,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
             }
             assert!(
                 Instant::now() < deadline,
-                "{table}: {lost} are not there, numbers of rows: {seen:?}\n{}",
+                "{table}: {lost} profiles are missing, numbers of rows: {seen:?}\n{}",
                 servers[0].process.tail()
             );
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -390,7 +390,7 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
         );
     };
     assert_eq!(refusal.kind, SinkErrorKind::Unavailable, "{refusal:?}");
-    assert!(taken > 10, "only {taken} were taken");
+    assert!(taken > 10, "only {taken} were accepted");
     // Profiles in memory can still be queried.
     assert!(!store.snapshot().heads.is_empty());
     weed.restart().await;

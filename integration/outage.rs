@@ -60,7 +60,7 @@ impl Sink {
             program.check();
             assert!(
                 Instant::now() < deadline,
-                "{number} did not come, {:?} was the last\n{}",
+                "profile {number} did not arrive, the last one is {:?}\n{}",
                 self.taken().last(),
                 program.tail()
             );

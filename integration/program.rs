@@ -40,7 +40,7 @@ pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Resu
             Ok(()) => return,
             Err(error) => last = error,
         }
-        println!("once more: {last}");
+        println!("measuring again: {last}");
     }
     panic!("{last}");
 }
@@ -262,7 +262,7 @@ pub(crate) fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     {
         return Some(path);
     }
-    let text = format!("{variable} names no file: `make tools` gets {what}");
+    let text = format!("{variable} names no file: `make tools` installs {what}");
     assert!(std::env::var_os("CI").is_none(), "{text}");
     println!("skipped: {text}");
     None

@@ -181,7 +181,7 @@ impl Recorded {
         if whole >= part {
             return Ok(());
         }
-        Err(format!("{whole:.4} of the stacks are whole"))
+        Err(format!("only {whole:.4} of the stacks are complete"))
     }
 }
 

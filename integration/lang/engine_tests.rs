@@ -294,7 +294,7 @@ async fn an_export_that_cannot_be_used_makes_its_user_unhealthy_until_it_can() {
         view.health.message
     );
     engine.load(&text.replace("(3 -", "(4 -")).await.unwrap();
-    until("it is well again", || engine.controller.healthy()).await;
+    until("the component is healthy", || engine.controller.healthy()).await;
     assert_eq!(engine.export("test.value.v"), Some(6));
     engine.end().await;
 }
@@ -307,7 +307,7 @@ async fn a_reload_heals_a_component_that_gets_the_arguments_it_last_ran_with() {
     until("division by zero shows", || !engine.controller.healthy()).await;
     // Before the failure, the component ran with 6 / 1. The new configuration has the same value.
     engine.load(&text.replace("(1 -", "(2 -")).await.unwrap();
-    until("it is well again", || engine.controller.healthy()).await;
+    until("the component is healthy", || engine.controller.healthy()).await;
     engine.end().await;
 }
 
@@ -596,7 +596,7 @@ async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
     engine.load(&(holder("b", "one") + &holder("c", "two"))).await.unwrap();
     engine.load(&holder("c", "one")).await.unwrap();
     assert_eq!(ids(), ["test.holder.c"]);
-    until("the file is held", || Path::new(&path("one")).exists()).await;
+    until("`c` has the file", || Path::new(&path("one")).exists()).await;
     // Two components that already exist exchange their files.
     engine
         .load(&(holder("c", "one") + &holder("e", "three")))
@@ -640,7 +640,7 @@ async fn one_that_does_not_end_delays_nobody_who_does_not_depend_on_it() {
     assert_eq!(
         message("test.counter.below"),
         "component stopped",
-        "its turn came at the deadline"
+        "it began to stop at the deadline"
     );
     assert_eq!(message("test.value.alone"), "component stopped");
 }

@@ -451,11 +451,11 @@ fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str)
     println!("{group}: {count} cases in {} files", paths.len());
     assert!(
         failures.is_empty(),
-        "{failures}\nif this is right: UPDATE_EXPECT=1 cargo test --test integration lang::"
+        "{failures}\nif the new output is right: UPDATE_EXPECT=1 cargo test --test integration lang::"
     );
     assert!(
         count >= at_least,
-        "{group} has {count} cases, there should be {at_least}"
+        "{group} has {count} cases, fewer than the minimum {at_least}"
     );
 }
 

@@ -201,7 +201,7 @@ async fn answers_have_the_headers_that_browsers_need_and_tell_nothing_of_the_ser
                 );
             }
             for name in ["server", "x-powered-by", "access-control-allow-origin", "via"] {
-                assert!(!headers.contains_key(name), "{path}: {name} is there");
+                assert!(!headers.contains_key(name), "{path}: header {name}");
             }
             let kind = headers.get("content-type").map(|kind| kind.to_str().unwrap());
             let is_html = kind.is_some_and(|kind| kind.starts_with("text/html"));

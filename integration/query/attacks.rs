@@ -287,17 +287,17 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT function_matches(frames, '((((a{100}){100}){100}){100}){100}') FROM stacks",
     ),
     (
-        "the same for the engine's own",
+        "a regular expression that explodes in regexp_like",
         Stopped,
         "SELECT regexp_like(profile_type, '((((a{100}){100}){100}){100}){100}') FROM samples",
     ),
     (
-        "the same for the operator",
+        "a regular expression that explodes in an operator",
         Stopped,
         "SELECT profile_type ~ '((((a{100}){100}){100}){100}){100}' FROM samples",
     ),
     (
-        "the same for another spelling",
+        "a regular expression that explodes in SIMILAR TO",
         Refused,
         "SELECT profile_type SIMILAR TO '((((a{100}){100}){100}){100}){100}' FROM samples",
     ),

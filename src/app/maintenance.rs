@@ -324,7 +324,7 @@ maintenance:
             ("compact: true", "compact"),
         ] {
             let error = match of(&format!("maintenance:\n  {text}\n")) {
-                Ok(config) => panic!("{text} was taken: {config:?}"),
+                Ok(config) => panic!("{text} was accepted: {config:?}"),
                 Err(error) => format!("{error:#}"),
             };
             assert!(error.contains(word), "{text}: {error}");
