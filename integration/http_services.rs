@@ -1,4 +1,5 @@
-//! Further services and routes over HTTP: the server's version, its configuration, and the data that users store in it.
+//! Services and routes over HTTP that are not about queries: the server's version, its configuration, settings of
+//! users, uploaded files, and statistics about the tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -288,7 +289,7 @@ async fn the_oldest_uploaded_profiles_make_room() {
         assert_eq!(status, 200, "{answer}");
         if number == 0 {
             first = answer["id"].clone();
-            // Ids that were created in the same millisecond have no order.
+            // Ids of the same millisecond have no order, so the second upload waits until the next millisecond.
             let uploaded_ms: i64 = answer["uploadedAt"].as_str().unwrap().parse().unwrap();
             while now_ms() <= uploaded_ms {
                 tokio::task::yield_now().await;

@@ -1,4 +1,5 @@
-//! The whole path over HTTP: pushed into a real store in a temporary folder, and queried before and after a flush.
+//! The whole path over HTTP: the test pushes profiles into a real store in a temporary folder, and queries them before
+//! and after a flush.
 //!
 //! Expected values come from the pushed profiles.
 
@@ -25,9 +26,9 @@ use crate::harness::TestServer;
 pub(crate) const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 pub(crate) const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 
-/// A server over a separate store.
+/// A server with a store of its own.
 pub(crate) struct Site {
-    /// The server over the store.
+    /// The server that uses the store.
     pub server: TestServer,
     _folder: tempfile::TempDir,
 }
@@ -62,10 +63,10 @@ impl Site {
     }
 }
 
-/// The pushed profiles: three services, one of them twice.
+/// Totals of the pushed profiles: two profiles of `cart`, and one each of `checkout` and `search`.
 pub(crate) struct Pushed {
     now_ms: i64,
-    /// Nanoseconds of each service.
+    /// CPU time of each service in nanoseconds.
     pub totals: BTreeMap<&'static str, i64>,
     samples: i64,
 }
@@ -87,7 +88,7 @@ impl Pushed {
         }
     }
 
-    /// Returns the nanoseconds of all services.
+    /// Returns the CPU time of all services in nanoseconds.
     pub(crate) fn total(&self) -> i64 {
         self.totals.values().sum()
     }
@@ -254,7 +255,7 @@ async fn json_answers_have_the_shape_that_grafana_reads() {
     let text = answer["dot"].as_str().unwrap();
     assert!(text.starts_with("digraph calls {") && text.contains(CPU), "{text}");
     assert!(answer.get("flamegraph").is_none(), "{answer}");
-    // Without a limit, and with 0, a call graph has at most a hundred functions.
+    // If `maxNodes` is missing or 0, a call graph has at most a hundred functions.
     let functions = |answer: &Value| answer["dot"].as_str().unwrap().matches(" own=").count();
     for (nodes, expected) in [(Value::Null, 1..=100), (json!(0), 1..=100), (json!(8000), 101..=8000)] {
         let mut dot = ask.clone();

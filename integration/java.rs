@@ -1,8 +1,8 @@
 //! `pyroscope.java` and recordings of Java Flight Recorder, with real virtual machines.
 //!
 //! In: a Java program compiled here, and async-profiler's library, which `make tools` installs. The collector finds the
-//! virtual machine with `discovery.process`. The test reads the pushes of the collector as a server would, and waits
-//! for conditions with the timeout of `program`.
+//! virtual machine with `discovery.process`. The test reads the pushes of the collector as a server would. It waits for
+//! each condition for at most `PATIENCE` of the module `program`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::program::{Address, PATIENCE, Program, file_of, other};
 /// Maximum size of a decompressed test profile in bytes.
 const MAX_PROFILE: usize = 64 << 20;
 
-/// Totals by profile type and by function on a stack, with the labels of the last profile.
+/// Sums of the received values by profile type and by function on a stack, and the labels of the last profile.
 #[derive(Default)]
 struct Seen {
     totals: BTreeMap<(String, String), i64>,
@@ -213,8 +213,8 @@ fn has(seen: &Seen, kind: &str, function: &str) -> bool {
         .is_some_and(|total| *total > 0)
 }
 
-/// Waits until each of the three methods of `Busy` is in its profile. `allocations` is the type of the allocation
-/// profile.
+/// Waits until three methods of `Busy` are in the profiles: `burn` in the CPU profile, `allocate` in the allocation
+/// profile, and `hold` in the lock profile. `allocations` is the type of the allocation profile.
 async fn until_all(seen: &Shared, programs: &mut [&mut Program], allocations: &str) {
     until(seen, programs, "CPU, allocations and locks", |seen| {
         has(seen, "process_cpu:cpu", "Busy.burn")

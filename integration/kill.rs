@@ -24,10 +24,10 @@ use crate::program::{Address, PATIENCE, Program, sql};
 
 const ROUNDS: u64 = 25;
 const CLIENTS: u64 = 8;
-/// Tenants for which clients push in turn.
+/// Tenants, assigned to the clients in turn.
 const TENANTS: [&str; 2] = ["shop", "desk"];
 
-/// Returns a profile with one sample whose value is its number, so that it can be found again.
+/// Returns a profile with one sample. The value of the sample is `number`, so that a query can find the profile.
 pub(crate) fn numbered(number: u64, client: u64) -> RawProfile {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     numbered_at(number, &format!("client-{client}"), now)
@@ -135,8 +135,8 @@ impl Work {
     }
 }
 
-/// Requests flushes, one after the other, until the operation `work` has written `count` new files, so that it is under
-/// way. A flush writes four files, one per table.
+/// Requests flushes, one after the other, until the operation `work` has written `count` new files. At this moment, the
+/// operation is under way. A flush writes four files, one per table.
 async fn until_under_way(
     work: Work,
     count: usize,
@@ -249,7 +249,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
         acknowledged.len()
     );
     println!(
-        "{} profiles acknowledged in {ROUNDS} rounds, all there once; kills that left unnamed files: {hits:?}",
+        "{} profiles acknowledged in {ROUNDS} rounds, each stored once; kills during a flush or merge: {hits:?}",
         acknowledged.len()
     );
     for work in [Work::Flush, Work::Merge] {
@@ -342,7 +342,7 @@ impl Acknowledged {
     }
 }
 
-/// Runs SQL as some tenants.
+/// Runs SQL as the tenants `tenants`, whose names `|` separates.
 async fn sql_of(http: &reqwest::Client, url: &str, tenants: &str, query: &str) -> Vec<Vec<String>> {
     let request = http
         .post(format!("{url}/api/v1/sql?format=csv"))
@@ -360,7 +360,7 @@ async fn sql_of(http: &reqwest::Client, url: &str, tenants: &str, query: &str) -
     rows.map(|row| row.split(',').map(str::to_owned).collect()).collect()
 }
 
-/// Fails when one of `acknowledged` is missing, or when anything occurs more than once.
+/// Fails if an acknowledged number is missing in the tables, or if any number occurs more than once.
 pub(crate) async fn check(http: &reqwest::Client, url: &str, acknowledged: &BTreeSet<u64>, round: u64) {
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let rows = sql(http, url, &format!("SELECT {column}, count(*) FROM {table} GROUP BY 1")).await;

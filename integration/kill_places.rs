@@ -1,13 +1,13 @@
 //! SIGKILL at every kind of operation on the disk. A child process works on a store: pushes of five tenants, flushes,
 //! merges, retention by age, by size and for free space, downsampling, deletions, vacuum, checkpoints. The child stops
-//! at an operation that its round has selected and is killed there. One round in ten kills at a random moment instead:
-//! during the start, after opening, or after one or two cycles of work.
+//! at an operation that its round has selected and is killed there. One round in ten kills the child at a random moment
+//! instead: while it starts, after it has opened the store, or after one or two cycles of work.
 //!
 //! Guarantee, checked in the folder after every kill and again after the recovery of the next round: the folder
-//! contains an acknowledged profile exactly once, with its samples. The names of profile and samples (function and
-//! service) are in the tables of the same day. Sums by name do not change when samples are downsampled. The folder
-//! contains no profile that a finished deletion or retention removed, and no profile twice. `ALLUVIUM_KILLS` sets the
-//! number of rounds.
+//! contains an acknowledged profile exactly once, with its samples. For every day with profiles and samples, the folder
+//! also contains the names of their functions and services. Sums by name do not change when samples are downsampled.
+//! The folder contains no profile that a finished deletion or retention removed, and no profile twice.
+//! `ALLUVIUM_KILLS` sets the number of rounds.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -41,7 +41,7 @@ const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Class of operations of the store, and the maximum event number that a round may select. Each operation on the disk
-/// is two events.
+/// counts as two events, one before it and one after it.
 const CLASSES: [(&str, u64); 11] = [
     ("log", 60),
     ("flush", 150),
@@ -56,8 +56,9 @@ const CLASSES: [(&str, u64); 11] = [
     ("open", 24),
 ];
 
-/// Starts of the intervals from which a round selects a random moment.
+/// Stages of the child. A round that kills at a random moment selects one of them.
 const MOMENTS: [&str; 4] = ["starting", "opened", "one cycle later", "two cycles later"];
+/// Maximum time between the selected stage and the random moment.
 const MOMENT: Duration = Duration::from_millis(400);
 
 /// Prints a line that the parent receives even if this process dies right after.
@@ -193,7 +194,8 @@ fn child_that_is_killed_at_a_place() {
         });
 }
 
-/// Runs one child until it is killed. Returns the class of the operation, or the start of the random interval.
+/// Runs one child until it is killed. Returns the class of the operation at which it was killed, or the stage before
+/// the random moment.
 fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
     let (class, events) = CLASSES[(round % CLASSES.len() as u64) as usize];
     let at_a_moment = round % 10 == 9;
@@ -222,7 +224,7 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
         }
     });
     let started = Instant::now();
-    // The number of stages that the child has reached, and the stage at which the random interval starts.
+    // The number of stages that the child has reached, and the stage before the random moment.
     let mut come = 0;
     let from = if at_a_moment {
         drawn(round, 3) as usize % MOMENTS.len()
@@ -242,7 +244,7 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
                 }
                 if line == "open" || line == "took gone" {
                     come += 1;
-                    // A start may have fewer events than the round selected.
+                    // A start may have fewer events than the number that the round selected.
                     if come == from || (class == "open" && come == 1 && !at_a_moment) {
                         killed = MOMENTS[come];
                         wait = started.elapsed() + moment;

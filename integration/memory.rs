@@ -41,7 +41,7 @@ fn of_part(metrics: &str, kind: &str, part: &str) -> u64 {
     value.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
 }
 
-/// Returns the memory of a process without pages of files, in bytes.
+/// Returns the anonymous memory of a process in bytes, without the pages of mapped files.
 fn own_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

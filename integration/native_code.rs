@@ -1,9 +1,9 @@
-//! Code without function names from end to end. Two processes of a C program are sampled at different addresses, and
-//! `go tool pprof` symbolizes what the server returns.
+//! Profiles of code without function names, from the push to the export. They contain samples of two processes of a C
+//! program at different addresses, and `go tool pprof` symbolizes the profile that the server returns.
 //!
-//! Guarantee: one instruction of one file is one frame, wherever a process loaded the file. The tool finds the function
-//! of that instruction in the exported profile, both for position-independent programs and for programs at a fixed
-//! address.
+//! Guarantee: one instruction of one file is one frame, wherever a process loaded the file. From the exported profile,
+//! `go tool pprof` finds the function of that instruction, both for position-independent programs and for programs at a
+//! fixed address.
 
 use std::ffi::OsStr;
 use std::path::Path;

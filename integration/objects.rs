@@ -39,7 +39,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the server with a section `storage`, in a folder of this name.
+    /// Starts a server in the folder `name` below `folder`. Its configuration has the section `storage`.
     pub(crate) async fn start(folder: &Path, name: &str, storage: &str) -> Self {
         let folder = folder.join(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -175,7 +175,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     }
     server.flush().await;
     check(&http, &server.url, &acknowledged, 100).await;
-    // The server merges the new files with other files.
+    // Waits until the server has merged files.
     let deadline = Instant::now() + PATIENCE;
     while server.metric("alluvium_store_jobs_total").await == 0.0 {
         assert!(
@@ -202,7 +202,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     let log = std::fs::read_to_string(&server.log).unwrap();
     assert!(!log.contains(SECRET_KEY), "the secret is in the log");
 
-    // The commands for a folder use the same storage.
+    // With the configuration file, the commands for a data folder use the same bucket.
     let data = folder.path().join("one/data").to_string_lossy().into_owned();
     let config = folder.path().join("one/server.yaml").to_string_lossy().into_owned();
     let (good, out, errors) = run(&["store", "check", &data, "--config", &config, "--format", "json"]);
@@ -227,7 +227,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     );
     foreign_reader(&weed, "one", rows);
     println!(
-        "{} profiles acknowledged in 6 rounds, all there once",
+        "{} profiles acknowledged in 6 rounds, each stored once",
         acknowledged.len()
     );
 }
@@ -310,7 +310,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
             }
             assert!(
                 Instant::now() < deadline,
-                "{table}: {lost} are not there, numbers of rows: {seen:?}\n{}",
+                "{table}: {lost} profiles are missing, numbers of rows: {seen:?}\n{}",
                 servers[0].process.tail()
             );
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -339,7 +339,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
     assert_eq!(counts[0], counts[1], "rows and distinct numbers");
     assert!(counts[0] >= acknowledged.len());
     println!(
-        "{} profiles acknowledged by three servers, all there once",
+        "{} profiles acknowledged by three servers, each stored once",
         acknowledged.len()
     );
 }
@@ -390,7 +390,7 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
         );
     };
     assert_eq!(refusal.kind, SinkErrorKind::Unavailable, "{refusal:?}");
-    assert!(taken > 10, "only {taken} were taken");
+    assert!(taken > 10, "only {taken} were accepted");
     // Profiles in memory can still be queried.
     assert!(!store.snapshot().heads.is_empty());
     weed.restart().await;

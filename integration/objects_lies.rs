@@ -219,7 +219,7 @@ impl Site {
         ];
         let (sound, out, errors) = run(&arguments);
         assert!(sound, "{}{errors}", String::from_utf8_lossy(&out));
-        println!("{} profiles acknowledged, all there once", self.acknowledged.len());
+        println!("{} profiles acknowledged, each stored once", self.acknowledged.len());
     }
 }
 

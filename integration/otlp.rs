@@ -1,5 +1,5 @@
-//! OpenTelemetry profiles into a real store: gRPC, HTTP with protobuf and JSON, with and without compression, invalid
-//! requests, and the results of queries.
+//! OpenTelemetry profiles that clients send to a server with a real store. The tests use gRPC and HTTP with protobuf
+//! and JSON, with and without compression. They send invalid requests as well, and check the results of queries.
 //!
 //! The test builds requests by hand; expected values follow from them.
 

@@ -1,4 +1,4 @@
-//! A collector, as the real program, while its endpoint is unavailable for an hour's worth of profiles.
+//! A collector, as the real program, that receives an hour's worth of profiles while its endpoint is unavailable.
 //!
 //! Scenario: `pyroscope.receive_http` accepts pushes for `pyroscope.write`, whose endpoint responds with 503. The test
 //! kills the collector in the middle and starts it again, and the collector accepts the remaining pushes. Guarantee:
@@ -24,8 +24,9 @@ use axum::routing::post;
 
 use crate::program::{Address, PATIENCE, Program, client};
 
-/// Number of profiles of an hour at 33 per second, and number of profiles in a push.
+/// Number of profiles of an hour at 33 per second.
 const HOUR: u64 = 33 * 3600;
+/// Number of profiles in a push.
 const PUSH: usize = 100;
 
 /// A server that is available at times. It stores the numbers of the accepted profiles in the order of arrival.
@@ -59,7 +60,7 @@ impl Sink {
             program.check();
             assert!(
                 Instant::now() < deadline,
-                "{number} did not come, {:?} was the last\n{}",
+                "profile {number} did not arrive, the last one is {:?}\n{}",
                 self.taken().last(),
                 program.tail()
             );

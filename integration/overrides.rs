@@ -37,12 +37,12 @@ async fn a_tenants_limits_change_while_the_server_runs() {
     let mut server = Program::alluvium(&arguments, &folder.path().join("serve.log"));
     server.ready(&http, &format!("{url}/ready")).await;
 
-    assert_eq!(push(&http, &url, "shop").await, 400, "too many labels for it");
+    assert_eq!(push(&http, &url, "shop").await, 400, "too many labels for `shop`");
     assert_eq!(push(&http, &url, "other").await, 200);
 
     let slow = "overrides:\n  shop:\n    ingestion_rate_mb: 0.000001\n    ingestion_burst_size_mb: 0.000001\n";
     for (text, wanted) in [(slow, 429), ("overrides: nonsense\n", 429), ("overrides: {}\n", 200)] {
-        // The file is replaced atomically: a reader must not see an empty file, which has no limits.
+        // The file is replaced atomically: the server must not read an empty file, which sets no limits.
         std::fs::write(in_folder("next.yaml"), text).unwrap();
         std::fs::rename(in_folder("next.yaml"), &overrides).unwrap();
         let deadline = Instant::now() + PATIENCE;
@@ -113,7 +113,7 @@ async fn tenants_are_those_of_a_list_and_no_more_than_a_number() {
         assert_eq!(
             push(&http, &url, tenant).await,
             status,
-            "{tenant}: what was refused took no place"
+            "{tenant}: a refused push does not add its tenant"
         );
     }
     let answer = http.get(format!("{url}/metrics")).send().await.unwrap();

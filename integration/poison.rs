@@ -3,7 +3,7 @@
 //! the honest client.
 //!
 //! Each case has a function that creates its profile. The name of the function says which part of the profile
-//! multiplies. The server refuses a profile that exceeds a bound, and its message contains a number. It stores all
+//! multiplies. The server refuses a profile that exceeds a bound, with a message that contains a number. It stores all
 //! other profiles.
 
 use std::process::Command;
@@ -72,7 +72,8 @@ impl Raw {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Adds 16,000 samples with one stack and one label, from strings 3 and 4. Returns the encoded profile.
+    /// Adds 16,000 samples with the same stack and the same label: string 3 is its key, and string 4 is its value.
+    /// Returns the encoded profile.
     fn labelled(mut self) -> Vec<u8> {
         for _ in 0..16_000 {
             self.message(2, &[1 << 3, 1, 2 << 3, 1, 3 << 3 | 2, 4, 1 << 3, 3, 2 << 3, 4]);
@@ -254,7 +255,8 @@ fn empty_sample_labels() -> Vec<u8> {
     body
 }
 
-/// Returns a profile with a hundred thousand functions that share one name of a megabyte with Go's type parameters.
+/// Returns a profile with a hundred thousand functions. All of them have the same name, which is a megabyte long and
+/// ends with Go's type parameters.
 fn go_names() -> Vec<u8> {
     let mut raw = Raw::new(&[&format!("{}[go.shape.int]", "g".repeat(1 << 20))]);
     for id in 2..100_000u64 {
@@ -377,7 +379,7 @@ fn cases() -> Vec<Case> {
     let mut wide: Vec<(&str, &str)> = LABELS.to_vec();
     wide.extend(names.iter().map(|name| (name.as_str(), long.as_str())));
     let compressed: Bytes = pprof::gzip(&names_of_nothing()).into();
-    // The trailer of the last member claims that there are four bytes.
+    // The body has two gzip members. The trailer of the last member claims that there are four bytes.
     let lying: Bytes = [compressed.as_ref(), &pprof::gzip(&[0x48, 0, 0x50, 0])].concat().into();
     vec![
         refused(
@@ -466,8 +468,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The program with at most [`LIMIT_BYTES`] of memory: by a control group if possible, otherwise by the size of its
-/// data.
+/// Alluvium with at most [`LIMIT_BYTES`] of memory. A control group limits its memory if possible; otherwise
+/// `ulimit -d` limits its data segment.
 struct Limited {
     program: Program,
     group: Option<std::path::PathBuf>,
@@ -599,7 +601,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
                 let case = &all[(client_number + round * 7) % all.len()];
                 let (status, text) = send(&http, &url, case.body.clone()).await;
                 let shown: String = text.chars().take(300).collect();
-                // The server may refuse profiles within the bounds for now, if many arrive at the same time.
+                // If many profiles arrive at the same time, the server may temporarily refuse those within the bounds.
                 let fine = if case.refused.is_none() {
                     [200, 503, 429]
                 } else {

@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 use crate::program::other;
 
-/// Profile, sample type, and unit under the tool's name.
+/// Profile, sample type, and unit in the spelling of `go tool pprof`.
 const CASES: [(&str, &str, &str); 5] = [
     ("go-cpu", "cpu", "ns"),
     ("go-allocs", "alloc_space", "B"),
@@ -52,7 +52,8 @@ pub(crate) fn ours(profile: &Profile<'_>, sample_type: &str) -> Table {
         .collect()
 }
 
-/// Parses `flat flat% sum% cum cum% name`. The tool marks functions that were inlined everywhere.
+/// Parses the lines `flat flat% sum% cum cum% name` of `go tool pprof -top`. The tool adds ` (inline)` or
+/// ` (partial-inline)` to the names of functions that were inlined everywhere or in some places.
 fn theirs(text: &str) -> Table {
     let lines = text.lines().skip_while(|line| !line.trim_start().starts_with("flat "));
     let number = |cell: &str| -> i64 {
@@ -74,7 +75,7 @@ fn theirs(text: &str) -> Table {
         .collect()
 }
 
-/// Returns the tool's table of a profile.
+/// Returns the table of functions that `go tool pprof` prints for a profile.
 pub(crate) fn run_tool(path: &Path, sample_type: &str, unit: &str) -> Table {
     let sample_index = format!("-sample_index={sample_type}");
     let unit = format!("-unit={unit}");

@@ -1,7 +1,7 @@
 //! Permissions of the files that server and collector keep on the disk: only the user of the process may access them,
 //! whatever its umask was at the start.
 //!
-//! In: real processes behind `umask 022`. Out: the modes of every folder and file that they leave behind.
+//! In: real processes that start with `umask 022`. Out: the modes of all folders and files that they create.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -25,7 +25,8 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Returns the number of files and folders below a folder, and those with another mode than 0600 or 0700.
+/// Returns the number of files and folders below a folder. Also returns mode and path of each file whose mode is not
+/// 0600, and of each folder whose mode is not 0700.
 fn look(folder: &Path) -> (usize, Vec<String>) {
     let (mut seen, mut open) = (0, Vec::new());
     let mut folders = vec![folder.to_owned()];
@@ -101,7 +102,8 @@ async fn what_a_collector_keeps_is_for_its_user_alone() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut collector = Program::start(behind_a_wide_mask(&arguments), &folder.path().join("run.log"));
     collector.ready(&client(), &format!("http://{own}/-/ready")).await;
-    // The collector's id, the queue of the endpoint with its lock and a segment, and the parent folders.
+    // Six entries are expected: the collector's id, the queue of the endpoint with its lock and a segment, and the
+    // parent folders.
     let deadline = Instant::now() + PATIENCE;
     while look(&storage).0 < 6 {
         collector.check();

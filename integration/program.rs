@@ -40,7 +40,7 @@ pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Resu
             Ok(()) => return,
             Err(error) => last = error,
         }
-        println!("once more: {last}");
+        println!("measuring again: {last}");
     }
     panic!("{last}");
 }
@@ -106,14 +106,14 @@ impl Program {
         }
     }
 
-    /// Fails with the log when the process has ended.
+    /// Panics with the end of the log if the process has ended.
     pub(crate) fn check(&mut self) {
         if let Some(status) = self.child.try_wait().unwrap() {
             panic!("{} ended with {status}\n{}", self.name, self.tail());
         }
     }
 
-    /// Returns the current memory of the process without pages of files, in bytes.
+    /// Returns the current anonymous memory of the process in bytes, without the pages of mapped files.
     pub(crate) fn own_memory(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -262,7 +262,7 @@ pub(crate) fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     {
         return Some(path);
     }
-    let text = format!("{variable} names no file: `make tools` gets {what}");
+    let text = format!("{variable} names no file: `make tools` installs {what}");
     assert!(std::env::var_os("CI").is_none(), "{text}");
     println!("skipped: {text}");
     None

@@ -55,7 +55,7 @@ fn a_server_that_cannot_start_says_why_in_one_line() {
     );
     assert!(
         !Path::new(&data).exists(),
-        "a taken port is known before data is touched"
+        "the server checks the port before it creates the data folder"
     );
 
     std::fs::create_dir_all(&data).unwrap();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
-/// Module and file of each package, and the packages to which it refers.
+/// For each package: its module, its proto file, and the modules of the packages to which the file refers.
 const PACKAGES: [(&str, &str, &[&str]); 13] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
@@ -153,7 +153,7 @@ fn json_form(file: &FileDescriptorProto, message: &DescriptorProto, used: &Used)
         .field
         .iter()
         .filter(|field| field.oneof_index.is_some() && !field.proto3_optional());
-    assert_eq!(real_oneofs.count(), 0, "{name}: `wire::json` knows no oneof yet");
+    assert_eq!(real_oneofs.count(), 0, "{name}: `wire::json` supports no oneof yet");
     let _ = write!(
         out,
         "
@@ -223,7 +223,7 @@ fn enumeration(field: &FieldDescriptorProto) -> Option<String> {
     assert_ne!(
         field.label(),
         Label::Repeated,
-        "`wire::json` knows no list of enumerations yet"
+        "`wire::json` does not support lists of enumerations yet"
     );
     let mut parts = field.type_name().rsplit('.');
     let name = parts.next().unwrap();
@@ -241,7 +241,7 @@ fn enum_to_json(field: &FieldDescriptorProto, rust: &str, kind: String) -> Strin
     }
 }
 
-/// Returns prost's name of a message: `GoPGO` is `GoPgo`.
+/// Returns prost's name of a message, for example `GoPgo` for `GoPGO`.
 fn rust_type(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let is_upper = |index: usize| letters.get(index).is_none_or(char::is_ascii_uppercase);
@@ -256,7 +256,7 @@ fn rust_type(name: &str) -> String {
     lowered.collect()
 }
 
-/// Returns prost's name of a field: `profile_typeID` is `profile_type_id`.
+/// Returns prost's name of a field, for example `profile_type_id` for `profile_typeID`.
 fn rust_name(field: &FieldDescriptorProto) -> String {
     let mut name = String::new();
     let mut was_lower = false;

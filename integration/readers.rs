@@ -157,7 +157,7 @@ async fn every_reader_takes_files_of_an_old_layout_beside_those_of_the_new_one()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let errors = String::from_utf8_lossy(&output.stderr);
-        // Two stacks of two frames.
+        // Each of the two stacks has two frames, and each frame has the start line `START_LINE`.
         let lines = 4 * known::START_LINE;
         assert!(
             text.starts_with(&format!("{rows}\t2\t{lines}\t")),

@@ -126,7 +126,7 @@ impl Site {
         assert_eq!(
             self.rows("shop", types).await,
             "n\n1\n",
-            "one row for what became one series"
+            "one row for each series and profile"
         );
         let names = "SELECT count(*) AS n FROM stacks";
         assert_eq!(

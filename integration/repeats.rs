@@ -16,7 +16,7 @@ use crate::program::{Address, Program, sql};
 
 const COUNT: &str = "SELECT count(*), sum(total) FROM profiles";
 
-/// Returns a profile with one sample of this value. The time is in Unix nanoseconds; 0 means that the profile has none.
+/// Returns a profile with one sample of this value. The time is in Unix nanoseconds; 0 means that it is not known.
 fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {

@@ -31,11 +31,11 @@ enum Form {
     Top,
     Tree,
     Peek(&'static str),
-    /// A listing by the whole program, which reads source files. Contains the arguments after `list`.
+    /// A listing of source lines. The test runs `alluvium list` for it. Contains the arguments after `list`.
     List(&'static [&'static str]),
 }
 
-/// A call of the tool, and Alluvium's equivalent.
+/// A call of `go tool pprof`, and Alluvium's equivalent.
 struct Call {
     flags: &'static [&'static str],
     form: Form,
@@ -202,7 +202,7 @@ fn ours(path: &Path, profile: &Profile<'_>, sample_type: &str, call: &Call) -> S
     }
 }
 
-/// Returns the program's output, or its error if it fails.
+/// Returns the output of `alluvium list`, or its error if it fails.
 fn listed(path: &Path, sample_type: &str, words: &[&str]) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_alluvium"));
     program.arg("list").args(words).arg(sample_type).arg("--file").arg(path);
@@ -216,7 +216,7 @@ fn listed(path: &Path, sample_type: &str, words: &[&str]) -> String {
     last.trim_start_matches("alluvium: error: ").to_owned()
 }
 
-/// Returns the tool's output, or its last line if it fails.
+/// Returns the output of `go tool pprof`, or its last line if it fails.
 fn theirs(path: &Path, sample_type: &str, call: &Call) -> String {
     let output = Command::new("go")
         .args([

@@ -46,7 +46,7 @@ impl Seaweed {
         Some(server)
     }
 
-    /// Returns `127.0.0.1:PORT` of the S3 protocol.
+    /// Returns the address of the S3 port, `127.0.0.1:PORT`.
     pub(crate) fn endpoint(&self) -> String {
         self.addresses[6].to_string()
     }

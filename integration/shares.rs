@@ -1,7 +1,7 @@
-//! Programs in many languages with known shares, all recorded at once: every function has its true share, and stacks
-//! are complete.
+//! Programs in many languages, all recorded at once: the share of CPU time that each function has in the recording is
+//! its true share, and stacks are complete.
 //!
-//! In: sources in `fixtures/ebpf`, compiled here. Each program measures its functions by the clock of its thread. The
+//! In: sources in `fixtures/ebpf`, compiled here. Each program measures the CPU time of its own functions. The
 //! claims are statistical: with ten thousand samples per program, three standard deviations of a share of one half are
 //! 1.5 points. Shares are compared, never times, so a busy machine only takes longer. The work of the programs takes
 //! varying times, each of many ticks. If sampling ran in step with the work, or if the profiler's own time were added
@@ -18,10 +18,10 @@ use crate::program::{alone, insist, other};
 const HERTZ: u32 = 3499;
 /// CPU seconds of a program with three functions.
 const SECONDS: &str = "3.4";
-/// Maximum difference of a share in points.
+/// Maximum difference between a recorded share and the true share in percentage points.
 const POINTS: f64 = 1.5;
-/// Maximum difference of a share in points for processes that live for 20 and 50 ms. Stacks may be unknown during the
-/// first moments of a process, which are a larger part of a shorter life.
+/// Like [`POINTS`], for processes that live for 20 and 50 ms. Stacks may be unknown during the first moments of a
+/// process, which are a larger part of a shorter life.
 const BRIEF_POINTS: f64 = 6.0;
 
 fn source(name: &str) -> PathBuf {
@@ -52,7 +52,7 @@ fn compile(folder: &Path, name: &str, compiler: &str, flags: &[&str], file: &str
 struct Recorded {
     /// Stacks, root first, with their nanoseconds.
     stacks: Vec<(Vec<String>, u64)>,
-    /// Values that the programs report about themselves.
+    /// CPU time that the programs report for each of their functions.
     truth: BTreeMap<String, u64>,
     summary: String,
 }
@@ -82,8 +82,8 @@ rest() {
 
 /// Records two sequences of programs concurrently. Before that, each program of `first` runs for a moment, so that the
 /// profiler creates the unwind tables, and the script waits until the profiler is idle. Otherwise, a debug build at
-/// this rate would lose stacks that wait for their tables. The first programs run twice, because stacks that a first
-/// table completes may need further tables.
+/// this rate would lose stacks that wait for their tables. The first programs run twice, because a stack that reaches
+/// further with its first tables may need further tables.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");
@@ -134,14 +134,15 @@ impl Recorded {
             .sum()
     }
 
-    /// Compares the shares of functions of a program. `program` is part of its name, or empty for any.
+    /// Compares the recorded shares of a program's functions with the true ones. `program` is a part of the name of the
+    /// program, or empty for any program.
     fn check(&self, program: &str, functions: &[&str]) -> Result<(), String> {
         let sampled: u64 = functions.iter().map(|name| self.of(program, name)).sum();
         let truth: u64 = functions.iter().map(|name| self.truth[*name]).sum();
         let samples = sampled / (1_000_000_000 / u64::from(HERTZ));
         if samples < 9_000 {
             return Err(format!(
-                "{program} {functions:?}: {samples} samples are too few for the claim"
+                "{program} {functions:?}: {samples} samples are too few to compare shares"
             ));
         }
         for name in functions {
@@ -180,7 +181,7 @@ impl Recorded {
         if whole >= part {
             return Ok(());
         }
-        Err(format!("{whole:.4} of the stacks are whole"))
+        Err(format!("only {whole:.4} of the stacks are complete"))
     }
 }
 

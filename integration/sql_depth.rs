@@ -16,7 +16,7 @@ use crate::program::{Address, PATIENCE, Program, client};
 /// Stack size of the SQL threads in bytes.
 const STACK_BYTES: u64 = 64 << 20;
 
-/// Returns `count` times the head, the core, and `count` times the tail.
+/// Returns the head repeated `count` times, the core, and the tail repeated `count` times.
 fn nested(count: usize, head: &str, core: &str, tail: &str) -> String {
     format!("{}{core}{}", head.repeat(count), tail.repeat(count))
 }
@@ -47,8 +47,8 @@ fn wide(columns: usize, count: usize) -> String {
     )
 }
 
-/// Returns statements at the bounds: name, whether the server must answer the statement, and text. The server may
-/// refuse the others.
+/// Returns statements at the bounds: the name, true if the server must answer the statement or false if it may also
+/// refuse the statement, and the text.
 fn statements() -> Vec<(&'static str, bool, String)> {
     let values = "SELECT value AS n FROM samples";
     let numbers: Vec<String> = (0..30_000).map(|number| number.to_string()).collect();
@@ -198,8 +198,8 @@ fn deepest_stack(server: &Program) -> u64 {
     most
 }
 
-/// Queries the PostgreSQL port by the simple protocol. Returns the type of the first message after the message
-/// `ReadyForQuery` of the session.
+/// Queries the PostgreSQL port by the simple protocol. Returns the type of the first message of the response, which
+/// follows the `ReadyForQuery` that ends the startup.
 async fn ask_postgres(address: &str, statement: &str) -> Option<u8> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let parameters = b"user\0a\0database\0alluvium\0\0";
@@ -274,7 +274,7 @@ async fn the_largest_accepted_statements_fit_on_half_of_the_stack() {
         deepest = deepest.max((used, name));
     }
     println!("deepest stack: {} KiB, of {}", deepest.0 >> 10, deepest.1);
-    assert!(deepest.0 > 0, "no stack of a thread of SQL was found");
+    assert!(deepest.0 > 0, "no stack of an SQL thread was found");
     assert!(
         deepest.0 < STACK_BYTES / 2,
         "{} uses {} KiB",

@@ -54,7 +54,7 @@ fn config(dir: &Path) -> StoreConfig {
 struct Stored {
     /// Number of rows in `profiles` by profile number.
     profiles: BTreeMap<u64, u64>,
-    /// Number of samples that these rows claim to have.
+    /// Number of samples according to the rows in `profiles`.
     expected: u64,
     // Number of rows in `samples`.
     samples: u64,

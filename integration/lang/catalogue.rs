@@ -43,7 +43,7 @@ fn every_example_triggers_its_code_and_is_right_once_mended() {
         };
         let found = checked(fixed, fixed.text.to_owned());
         if !found.is_empty() {
-            let _ = writeln!(wrong, "{} is not right when mended:\n{}", code.id, found.render());
+            let _ = writeln!(wrong, "{} still has errors when mended:\n{}", code.id, found.render());
         }
         let name = format!("main.{}", fixed.language);
         if alluvium_lang::fmt_named(&name, fixed.text).ok().as_deref() != Some(fixed.text) {

@@ -1,4 +1,4 @@
-//! The engine under concurrent events: changes from within, ends, panics, many reloads, and the stop.
+//! The engine under concurrent events: changed exports, components that end or panic, many reloads, and the shutdown.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,7 +49,7 @@ impl FromBody for CounterArguments {
     const SCHEMA: &'static Schema = &Schema {
         attributes: &[
             Attribute::with_default("to", Kind::Int, "0", "Last value."),
-            Attribute::with_default("panics", Kind::Int, "0", "How often to panic before that."),
+            Attribute::with_default("panics", Kind::Int, "0", "Number of runs that panic."),
             Attribute::with_default("stubborn", Kind::Bool, "false", "True to ignore the shutdown."),
         ],
         blocks: &[],
@@ -128,7 +128,7 @@ impl FromBody for HolderArguments {
     const SCHEMA: &'static Schema = &Schema {
         attributes: &[
             Attribute::required("path", Kind::String, "The file."),
-            Attribute::with_default("exclusive", Kind::Bool, "true", "Whether the engine is told."),
+            Attribute::with_default("exclusive", Kind::Bool, "true", "Value of `is_exclusive`."),
         ],
         blocks: &[],
     };
@@ -294,7 +294,7 @@ async fn an_export_that_cannot_be_used_makes_its_user_unhealthy_until_it_can() {
         view.health.message
     );
     engine.load(&text.replace("(3 -", "(4 -")).await.unwrap();
-    until("it is well again", || engine.controller.healthy()).await;
+    until("the component is healthy", || engine.controller.healthy()).await;
     assert_eq!(engine.export("test.value.v"), Some(6));
     engine.end().await;
 }
@@ -307,7 +307,7 @@ async fn a_reload_heals_a_component_that_gets_the_arguments_it_last_ran_with() {
     until("division by zero shows", || !engine.controller.healthy()).await;
     // Before the failure, the component ran with 6 / 1. The new configuration has the same value.
     engine.load(&text.replace("(1 -", "(2 -")).await.unwrap();
-    until("it is well again", || engine.controller.healthy()).await;
+    until("the component is healthy", || engine.controller.healthy()).await;
     engine.end().await;
 }
 
@@ -572,7 +572,7 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     engine.load(&text).await.unwrap();
     let again = started.elapsed();
     println!("3000 components: load {first:?}, reload without a change {again:?}");
-    // Alloy needs 2.2 s and 0.73 s in a release build. The test runs a debug build on a machine with any load.
+    // A release build of Alloy loads in 2.2 s and reloads in 0.73 s. The test runs a debug build on any machine.
     // `docs/benchmarks-engine.md` has the figures.
     assert!(
         first < Duration::from_mins(2) && again < Duration::from_mins(2),
@@ -596,7 +596,7 @@ async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
     engine.load(&(holder("b", "one") + &holder("c", "two"))).await.unwrap();
     engine.load(&holder("c", "one")).await.unwrap();
     assert_eq!(ids(), ["test.holder.c"]);
-    until("the file is held", || Path::new(&path("one")).exists()).await;
+    until("`c` has the file", || Path::new(&path("one")).exists()).await;
     // Two components that already exist exchange their files.
     engine
         .load(&(holder("c", "one") + &holder("e", "three")))
@@ -640,7 +640,7 @@ async fn one_that_does_not_end_delays_nobody_who_does_not_depend_on_it() {
     assert_eq!(
         message("test.counter.below"),
         "component stopped",
-        "its turn came at the deadline"
+        "it began to stop at the deadline"
     );
     assert_eq!(message("test.value.alone"), "component stopped");
 }

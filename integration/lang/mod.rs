@@ -29,7 +29,7 @@ use components::definitions;
 
 /// Timeout for an expected event.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Time without a change after which the output is final, if the test no longer waits for the expected output.
+/// If the output already differs from the expected one, it is final after this time without a change.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// A section of a case: name and text.
@@ -181,7 +181,8 @@ struct Watch<'a> {
     /// Number of bytes of the reported events.
     told: usize,
     expected: &'a str,
-    /// True if the output already differs from the expected one, so that waiting is useless.
+    /// True if the output already differs from the expected one, or if the test writes the expectations again. Then
+    /// waiting for the expected output is useless.
     is_lost: bool,
 }
 
@@ -450,11 +451,11 @@ fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str)
     println!("{group}: {count} cases in {} files", paths.len());
     assert!(
         failures.is_empty(),
-        "{failures}\nif this is right: UPDATE_EXPECT=1 cargo test --test integration lang::"
+        "{failures}\nif the new output is right: UPDATE_EXPECT=1 cargo test --test integration lang::"
     );
     assert!(
         count >= at_least,
-        "{group} has {count} cases, there should be {at_least}"
+        "{group} has {count} cases, fewer than the minimum {at_least}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Modules as text: archives of files, loads, and changes of files while the configuration runs.
+//! Modules, with cases as text. A case lists files, loads, and changes of files while the configuration runs.
 //!
 //! The test processes the sections of a case in order. It loads `main.alloy` (possibly with words after the name).
 //! `update/NAME` and `remove/NAME` change a file while the configuration runs. `commit/NAME` commits a file to the
@@ -173,7 +173,8 @@ fn write(folder: &Path, name: &str, text: &str) {
     std::fs::rename(next, path).unwrap();
 }
 
-/// Makes a change and waits until it takes effect, at most two seconds, because it may have no effect.
+/// Makes a change and waits until the state of the components changes. A change may have no effect, so the function
+/// waits for at most two seconds.
 async fn change(controller: &Controller, act: impl FnOnce()) {
     let before = state(controller);
     act();

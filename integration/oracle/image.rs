@@ -1,8 +1,9 @@
 //! The code in the memory of a process, for unwinding its stacks without the rules of this project.
 //!
 //! In: `/proc/PID/maps` and the ELF files that it names. Out: a `framehop` unwinder with these files as modules, the
-//! way in which `.eh_frame` describes each address, and, for the third walk, Alluvium's own tables. This module
-//! computes the positions of code from the program headers. It uses only the line parser of `alluvium_ebpf`.
+//! way in which `.eh_frame` describes each address, and Alluvium's own unwind tables for its walk outside the kernel.
+//! This module computes the positions of code from the program headers. Of `alluvium_ebpf`, it uses only the parser of
+//! the lines of `/proc/PID/maps`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -135,7 +136,8 @@ impl Code {
                 CfaRule::RegisterAndOffset { .. } => return Some(Described::ByRegister),
                 CfaRule::Expression(expression) => expression.get(frames).ok()?,
             };
-            // The result depends only on the registers and the memory that the expression reads, not on their values.
+            // The result depends only on which registers the expression reads, and on whether it reads memory. The
+            // values do not matter, so every read returns the same number.
             let (mut reads, mut is_known) = (false, true);
             evaluate(
                 expression.evaluation(fde.cie().encoding()),
@@ -382,7 +384,8 @@ impl Image {
         code.table.find(pc).map_or(RuleLookup::NoMapping, RuleLookup::Row)
     }
 
-    /// Returns the address inside the file that is mapped there, or else the address itself, as text for a report.
+    /// Returns an address as text for a report: as an address of the ELF file that is mapped there, or unchanged if no
+    /// file is mapped there.
     pub(super) fn place(&self, address: u64) -> String {
         let Some((_, relative)) = self.at(address) else {
             return format!("{address:#x}");

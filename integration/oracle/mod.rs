@@ -7,9 +7,9 @@
 //! with the `.eh_frame` of the files in `/proc/PID/maps`, and Alluvium's walk outside the kernel. Go programs and code
 //! generated at run time have no `.eh_frame`, so `framehop` cannot check them.
 //!
-//! `framehop` cannot see what the copy does not contain: memory above 16 KiB, pages that were never touched, and the
-//! stack below a handler with a separate stack. In these cases, the test compares the frames up to the missing memory,
-//! and the walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
+//! The copy does not contain memory above 16 KiB, pages that were never touched, and the interrupted stack if a signal
+//! handler has a separate one. In these cases, the test compares the frames up to the missing memory, and Alluvium's
+//! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
 //! that a signal interrupted: its address is an instruction and not a return address, which `framehop` cannot express.
 //! Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that align
 //! their stack), because `framehop` would guess there. If `framehop` could only guess at some other frame, the test
@@ -51,8 +51,8 @@ const SAMPLES_OF_EACH: u64 = 200;
 const EQUAL: f64 = 0.999;
 /// Maximum share of all samples that the test may exclude because of the description of a frame.
 const LEFT_OUT: f64 = 0.01;
-/// Maximum share of the samples at an address in no file. The test reads the mappings every 20 ms, and a process may
-/// end before the next read.
+/// Maximum share of the samples with a frame at an address that is in no file. The test reads the mappings every 20 ms,
+/// and a process may end before the next read.
 const NOWHERE: f64 = 0.05;
 /// Maximum number of user frames, as in the BPF program.
 const DEEPEST: usize = 896;
@@ -80,7 +80,7 @@ enum End {
     Failed(framehop::Error),
 }
 
-/// Returns the frames that `framehop` finds, leaf first. It reads only the copy.
+/// Returns the frames that `framehop` finds, leaf first, and how the walk ended. The walk reads only the copy.
 fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
     let mut registers = UnwindRegsX86_64::new(stack.ip, stack.sp, stack.bp);
     let mut address = FrameAddress::InstructionPointer(stack.ip);
@@ -228,7 +228,7 @@ impl Comparison {
     fn add(&mut self, seen: &mut Seen) {
         let mut images: BTreeMap<u32, Vec<Image>> = BTreeMap::new();
         for (pid, maps) in &seen.maps {
-            // The last set of mappings is the most likely one.
+            // Most samples belong to the last set of mappings, so it comes first.
             let of_it = maps.iter().rev().map(|maps| Image::new(maps, &mut self.library));
             images.insert(*pid, of_it.collect());
         }
@@ -302,7 +302,7 @@ impl Comparison {
         total
     }
 
-    /// Returns true when there are enough samples for the claim.
+    /// Returns true if the numbers of compared samples reach their minimums.
     fn is_enough(&self, programs: &[&str]) -> bool {
         let of = |program: &&str| self.counts.get(*program).map_or(0, Count::compared);
         self.total().compared() >= SAMPLES && programs.iter().all(|program| of(program) >= SAMPLES_OF_EACH)
@@ -347,7 +347,7 @@ impl Shell {
         }
     }
 
-    /// Runs two lines of programs concurrently, and calls `meanwhile` repeatedly until they end.
+    /// Runs two lists of shell commands concurrently, and calls `meanwhile` repeatedly until both end.
     fn run(&mut self, lanes: [&str; 2], mut meanwhile: impl FnMut()) {
         self.rounds += 1;
         let done = self.folder.join(format!("done.{}", self.rounds));
@@ -446,12 +446,12 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     let total = comparison.total();
     report("all", &total);
     println!(
-        "oracle: {} ticks were copied whole, as their tables were not there yet; {} were lost",
+        "oracle: the stacks of {} ticks were copied because their tables did not exist yet; {} ticks were lost",
         accounts.snapshots, accounts.ring_full
     );
     assert!(
         comparison.is_enough(&programs),
-        "too few samples for the claim: {:?}",
+        "too few samples were compared: {:?}",
         comparison.counts
     );
     let compared = total.compared() as f64;

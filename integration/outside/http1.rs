@@ -2,7 +2,7 @@
 
 use super::{House, statuses};
 
-/// A request that follows the tested one. Its path gets status 404.
+/// A request that follows the tested one. Its path does not exist, so its response has status 404.
 const BEHIND: &str = "GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
 /// Returns a request to the SQL route with these headers and this body.

@@ -20,7 +20,7 @@ const OK: u8 = 0x88;
 /// A route that accepts a body.
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// Returns the stream of the `number`-th request.
+/// Returns the id of the stream of the `number`-th request.
 fn stream(number: u32) -> u32 {
     2 * number + 1
 }
@@ -51,7 +51,7 @@ fn is_ended(heard: &Heard) -> bool {
     heard.is_closed || heard.goaway.is_some()
 }
 
-/// Checks that a GOAWAY always has the code ENHANCE_YOUR_CALM, and that at least one connection received it.
+/// Checks that at least one connection received a GOAWAY, and that every GOAWAY has the code ENHANCE_YOUR_CALM.
 fn assert_calmed(name: &str, all: &[Heard]) {
     let others = all.iter().filter_map(|heard| heard.goaway);
     assert!(others.clone().all(|code| code == ENHANCE_YOUR_CALM), "{name}: {all:?}");
@@ -118,7 +118,7 @@ async fn settings_pings_and_empty_frames_without_end_are_bounded() {
         let many = one.repeat(1000);
         let mut connection = house.connect().await;
         let taken = say_without_reading(&mut connection, &many, 200).await;
-        println!("{name}: {} frames were taken", taken * 1000);
+        println!("{name}: {} frames were accepted", taken * 1000);
         honest.is_served(1).await;
     }
     // If a client reads these responses, the server serves it normally.
@@ -211,7 +211,7 @@ async fn small_answers_that_nobody_reads_stay_within_a_small_limit() {
     let mut house = House::start_in(tempfile::tempdir().unwrap(), &["--memory-limit", SMALL]).await;
     let honest = house.honest();
     let mut held = Vec::new();
-    // The window is empty for every response, or lets a response begin.
+    // With a window of 0 bytes, no body can begin. With a window of 1 byte, each body begins and then waits.
     for window in [0, 1] {
         for _ in 0..40 {
             let mut connection = house.connect().await;

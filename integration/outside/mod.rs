@@ -71,13 +71,13 @@ impl House {
         let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
         assert!(
             ended.is_ok(),
-            "held for ever: {:?}",
+            "the server keeps the connection open after {:?}",
             String::from_utf8_lossy(&bytes[..bytes.len().min(200)])
         );
         answer
     }
 
-    /// Starts an honest client. It sends requests over new connections and over a kept connection until
+    /// Starts an honest client. It sends requests over new connections and over one persistent connection until
     /// [`Honest::end`].
     fn honest(&self) -> Honest {
         let (stop, pushed) = (Shutdown::new(), Arc::<AtomicUsize>::default());
@@ -201,7 +201,7 @@ async fn answers_have_the_headers_that_browsers_need_and_tell_nothing_of_the_ser
                 );
             }
             for name in ["server", "x-powered-by", "access-control-allow-origin", "via"] {
-                assert!(!headers.contains_key(name), "{path}: {name} is there");
+                assert!(!headers.contains_key(name), "{path}: header {name}");
             }
             let kind = headers.get("content-type").map(|kind| kind.to_str().unwrap());
             let is_html = kind.is_some_and(|kind| kind.starts_with("text/html"));
@@ -281,7 +281,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
             assert!(!answer.contains(secret), "{target}: {answer}");
         }
     }
-    // File names that occur in messages.
+    // File names as the ids of uploaded profiles.
     for id in [
         "../../VERSION",
         "..%2f..%2fVERSION",

@@ -1,8 +1,8 @@
 //! SQL statements of malicious or careless users. The engine refuses each statement or stops it at a limit, and still
 //! works afterwards.
 //!
-//! The statements of the table run in the engine, as for HTTP requests, and over the PostgreSQL port with the same
-//! limits. The test also checks how much the memory of the process grows while all statements run.
+//! The tests run these statements in the engine, as HTTP requests do, and over the PostgreSQL port with the same
+//! limits. They also check how much the memory of the process grows while all statements run.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::harness::tenants;
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1200 << 20;
 
-/// Limits under which the statements of the table run.
+/// Limits under which all statements run.
 pub(super) fn limits() -> QueryLimits {
     QueryLimits {
         timeout: Duration::from_secs(1),
@@ -287,17 +287,17 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT function_matches(frames, '((((a{100}){100}){100}){100}){100}') FROM stacks",
     ),
     (
-        "the same for the engine's own",
+        "a regular expression that explodes in regexp_like",
         Stopped,
         "SELECT regexp_like(profile_type, '((((a{100}){100}){100}){100}){100}') FROM samples",
     ),
     (
-        "the same for the operator",
+        "a regular expression that explodes in an operator",
         Stopped,
         "SELECT profile_type ~ '((((a{100}){100}){100}){100}){100}' FROM samples",
     ),
     (
-        "the same for another spelling",
+        "a regular expression that explodes in SIMILAR TO",
         Refused,
         "SELECT profile_type SIMILAR TO '((((a{100}){100}){100}){100}){100}' FROM samples",
     ),
@@ -480,7 +480,7 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    // The engine works if one of twenty queries succeeds. On a busy machine, a second may be too short for one of them.
+    // The engine works if at least one of twenty queries succeeds. On a busy machine, some may not end in a second.
     let mut is_alive = false;
     for _ in 0..20 {
         let answer = answer_with_patience(&engine, "SELECT count(*) AS n FROM samples").await;
@@ -531,7 +531,7 @@ async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
     let beside = usual_time(&engine).await;
     attackers.iter().for_each(tokio::task::JoinHandle::abort);
     // The bound includes a second for a machine with other work. If the planning of abandoned queries held slots, the
-    // queries would wait for minutes.
+    // usual queries would wait for minutes.
     let bound = alone * 2 + Duration::from_secs(1);
     assert!(beside < bound, "{beside:?} beside attacks, {alone:?} alone");
 }

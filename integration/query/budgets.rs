@@ -1,7 +1,7 @@
 //! Resources of the query engine that strangers may use: query slots, memory, regular expressions.
 //!
 //! Scenario: a real port, and clients that never read, query everything, or send arbitrarily long selectors. Guarantee:
-//! an honest client gets responses, and each refusal names the limit.
+//! an honest client receives responses, and each refusal names the limit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -206,7 +206,7 @@ async fn an_answer_that_nobody_reads_is_counted_and_given_back() {
     let call = "SelectMergeStacktraces";
     let (status, text) = ask(&server, call, question.clone()).await;
     assert!(status == 200 && text.len() > 24_000_000, "{status} {}", text.len());
-    // The buffer is small. Otherwise, the system's buffers alone would hold the whole response.
+    // The receive buffer is small. Otherwise, the system's buffers alone would hold the whole response.
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 << 10).unwrap();
     let mut silent = socket.connect(server.address().parse().unwrap()).await.unwrap();

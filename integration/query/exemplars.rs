@@ -1,4 +1,4 @@
-//! Exemplars of the points of time lines and the cells of heatmaps: profiles by their ids, and spans.
+//! Exemplars of the points of time lines and of the cells of heatmaps. An exemplar names a profile or a span by its id.
 
 use std::sync::Arc;
 

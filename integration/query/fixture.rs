@@ -1,8 +1,8 @@
 //! A store for tests of queries. Profiles are added and then written as Parquet files or kept in a head. The fixture
 //! uses no code of the store except the schema.
 //!
-//! The head of the fixture returns all rows of all tenants regardless of the filter, as the contract allows. So if a
-//! query relies on the filter, its test fails.
+//! The head of the fixture returns all rows of all tenants regardless of the filter. [`ScanFilter`] allows a head to
+//! return more rows than requested. So if a query relies on the filter, its test fails.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

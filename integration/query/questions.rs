@@ -13,7 +13,7 @@ use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestFrame, TestStore, profile}
 use super::{Keep, engine, engine_with, fill_with, minute, stacks_of, two_services};
 use crate::harness::{tenant, tenants};
 
-/// Maps `root;...;leaf` to the value.
+/// Returns the value of each stack. The keys are the function names of the stacks, in the form `root;...;leaf`.
 fn folded(tree: &Tree) -> BTreeMap<String, i64> {
     let mut stacks = BTreeMap::new();
     tree.for_each_stack(|frames, value| {
@@ -545,7 +545,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
         [("hot".to_owned(), 0), ("main".to_owned(), 0)]
     );
 
-    // Another profile adds the same stack with the lines. A further profile changes nothing.
+    // Another profile has the same stack with start lines, and the merged profile then contains them.
     store.add(of(NOON + 1000, 6, [2, 5])).to_files();
     let known = [("hot".to_owned(), 2), ("main".to_owned(), 5)];
     query.go_pgo = Some(GoPgo::default());
@@ -564,6 +564,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
         assert_eq!(starts(&merged), known);
         assert_eq!(pprof::decode(&merged).unwrap().values, [11]);
     }
+    // A third profile has other start lines. The merged profile contains those of one of the two profiles.
     store.add(of(NOON + 2000, 7, [3, 6])).to_head();
     let engine = engine(store);
     let merged = engine

@@ -1,9 +1,9 @@
 //! The PostgreSQL port with its clients: psql, psycopg, JDBC, and a test client. The test client sends messages that
 //! the other clients never send.
 //!
-//! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables. The
-//! port also refuses or stops the statements of the module `attacks`, and accepts no client without permission. A query
-//! ends when its client cancels it or disconnects.
+//! Scenario: an engine with the data of the other query tests behind a real port. Guarantee: the clients connect and
+//! see the tables. The port also refuses or stops the statements of the module `attacks`, and accepts no client without
+//! permission. A query ends when its client cancels it or disconnects.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -224,8 +224,8 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
         ("a cursor", Expected::Refused, "DECLARE c CURSOR FOR SELECT 1"),
     ];
     let more = more.map(|(name, expected, sql)| (name, expected, sql.to_owned()));
-    // Statements that run until the timeout are slow to run twice. The test runs all statements that depend on dialect
-    // or protocol, and only a few of the slow ones.
+    // Another test already runs the statements that end at the timeout, and each takes long. So this test runs all
+    // statements that depend on dialect or protocol, and omits some of the slow ones.
     let slow = [
         "a window over everything",
         "sort everything",
@@ -325,14 +325,14 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     assert!(stopped.starts_with("57014"), "{stopped}");
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
 
-    // If a client disconnects during its query, the only slot is free again.
+    // If a client disconnects during its query, the only query slot is free again.
     client.begin(ENDLESS).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     drop(client);
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     let began = Instant::now();
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
-    // Without the disconnect, the query would have run until its timeout of 200 s.
+    // If the server had not noticed the disconnect, the query would have run until its timeout of 200 s.
     assert!(began.elapsed() < Duration::from_mins(2));
     let own = client.query("SET statement_timeout = '300ms'").await;
     assert_eq!(own, Ok(String::new()));
@@ -425,11 +425,11 @@ async fn rows_that_nobody_takes_keep_no_place() {
     let mut honest = Client::connect(&port.address, "one").await.unwrap();
     let mut silent = Client::connect(&port.address, "one").await.unwrap();
     silent.begin(LARGE).await;
-    // The columns have arrived, so the rows have begun.
+    // The description of the columns has arrived, so the server has begun to send rows.
     assert_eq!(silent.message().await.unwrap().0, b'T');
     assert_eq!(honest.query("SELECT 1").await.unwrap().len(), 7);
 
-    // The same is true if a client reads some rows and then stops reading.
+    // A client that reads some rows and then stops reading does not hold a query slot either.
     let mut partly = Client::connect(&port.address, "one").await.unwrap();
     partly.send(b'P', &[b"\0", LARGE.as_bytes(), b"\0\0\0"].concat()).await;
     partly.send(b'B', b"\0\0\0\0\0\0\0\0").await;
@@ -471,7 +471,7 @@ async fn strangers_keep_out_nobody() {
         silent.push(stranger(&port.address, bytes).await);
     }
     let connected = tokio::time::timeout(Duration::from_mins(1), Client::connect(&port.address, "one")).await;
-    let mut client = connected.expect("strangers hold all places").unwrap();
+    let mut client = connected.expect("silent clients hold all connections").unwrap();
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
 }
 

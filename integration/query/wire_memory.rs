@@ -1,8 +1,8 @@
 //! Memory that the PostgreSQL port uses for its clients: statements, portals, names, values, parts of messages.
 //!
 //! Scenario: clients that prepare and bind as much as they can and never sync, at a port with little memory and at the
-//! real program. Guarantee: the server refuses a message that exceeds the limit with a code, the memory of the process
-//! stays within its limit, and all other clients work as before.
+//! real program. Guarantee: if a message exceeds the limit, the server refuses it and sends an error code. The memory
+//! of the process stays within its limit, and all other clients work as before.
 
 use std::iter;
 use std::time::Duration;

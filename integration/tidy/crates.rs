@@ -1,7 +1,8 @@
-//! The layers that are crates of the workspace: what their manifests may depend on, and how their paths are read.
+//! The layers (folders directly under `src/`) that are crates of the workspace, and their dependencies.
 //!
-//! In: manifests and code. Out: dependencies that the table of layers does not allow, and public items that no other
-//! crate names. The other tests of this folder read all layers as modules of one crate.
+//! In: manifests and code. Out: dependencies that `MAY_IMPORT` does not allow, and public items that no other crate
+//! names. This module also rewrites the paths in the code, so that the other tests of this folder read all layers as
+//! modules of one crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

@@ -53,7 +53,7 @@ fn offenders(file: &Source) -> Vec<(&'static str, usize)> {
     } else {
         let kept = without_tests(&file.code).0;
         let end = kept.trim_end().lines().count();
-        // The tests in the file are replaced by blank lines.
+        // `without_tests` has replaced the tests by blank lines.
         (end, LONGEST)
     };
     if lines > longest {

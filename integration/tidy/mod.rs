@@ -87,12 +87,12 @@ const AT_HOME: [(&str, &[&str], &str); 30] = [
     (
         "tonic",
         &["src/admin/grpc.rs"],
-        "gRPC's own types end where its requests do",
+        "one file builds the gRPC responses of server and collector",
     ),
     (
         "tonic_web",
         &["src/admin/grpc.rs"],
-        "gRPC's own types end where its requests do",
+        "one file builds the gRPC responses of server and collector",
     ),
     (
         "opentelemetry_proto",
@@ -161,12 +161,12 @@ const AT_HOME: [(&str, &[&str], &str); 30] = [
     (
         "pyroscope",
         &["src/admin/profiling/"],
-        "our own profiles are taken in one place",
+        "one folder profiles the program itself",
     ),
     (
         "jemalloc_pprof",
         &["src/admin/profiling/"],
-        "our own profiles are taken in one place",
+        "one folder profiles the program itself",
     ),
     (
         "tracing_subscriber",
@@ -234,10 +234,10 @@ fn names_outside_a_module_are_reached_from_the_crate() {
     for file in rust_files() {
         for (at, line) in file.code.lines().enumerate() {
             if line.contains(concat!("super::", "super")) {
-                found.add(&file.path, at + 1, "use `crate::` instead of climbing twice", line);
+                found.add(&file.path, at + 1, "use `crate::` instead of two `super::`", line);
             }
         }
-        // In `src/x/mod.rs`, `super` outside an inner module is the whole crate. The tables above would not cover it.
+        // In `src/x/mod.rs`, `super` outside an inner module is the whole crate, which `MAY_IMPORT` does not cover.
         let is_top = file.path.strip_prefix("src/").is_some_and(|rest| {
             let is_folder = |folder: &str| {
                 let path = folder.replace('/', "::");
@@ -255,7 +255,7 @@ fn names_outside_a_module_are_reached_from_the_crate() {
                     found.add(
                         &file.path,
                         at + 1,
-                        "use `crate::` at the top of a layer or of a room",
+                        "use `crate::` and not `super::` in the first file of a layer or room",
                         line,
                     );
                 }

@@ -1,7 +1,8 @@
 //! The rooms: folders inside the large layers, and the modules that each room may import.
 //!
-//! In: the sources of a layer, without their tests. Out: imports that a row does not allow, and folders without a row.
-//! The test reads whole paths, so a room cannot import from another room through a re-export in the layer's `mod.rs`.
+//! In: the sources of a layer, without their tests. Out: imports that the table `MAY_IMPORT` does not allow, and
+//! folders without a row in this table. The test reads whole paths, so a room cannot import from another room through a
+//! re-export in the layer's `mod.rs`.
 
 use super::names::{imports, paths, without_tests};
 use super::{Findings, is_test, layer_of, rust_files};
@@ -341,7 +342,7 @@ const OF_A_WHOLE_LAYER: [(&str, &str); 3] = [
 
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Layers in which every folder is a room, and a folder inside a layer in which every folder is a room.
+/// Layers, and one folder of a layer, in which every folder is a room.
 const LAYERS_OF_ROOMS: [&str; 6] = ["store", "query", "server", "cli", "components::common", "pipeline"];
 
 #[test]
@@ -445,7 +446,7 @@ fn room_of(path: &[String]) -> String {
     path[..path.len().min(layer + 1)].join("::")
 }
 
-/// Returns the row with the longest path that begins `path`.
+/// Returns the row whose room is the longest prefix of `path`.
 fn innermost(path: &[String]) -> Option<&'static Row> {
     (1..=path.len()).rev().find_map(|length| {
         let name = path[..length].join("::");

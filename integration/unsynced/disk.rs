@@ -70,19 +70,19 @@ pub(super) enum Change {
     },
 }
 
-/// The unsynced changes that survive a cut.
+/// The unsynced changes that survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Luck {
     /// No unsynced change survives.
     None,
     /// Every change survives, but the last write of a file may be torn.
     All,
-    /// Each change survives with a probability of this number plus 1, in 256ths.
+    /// Each change survives with the probability (number + 1) / 256.
     Some(u8),
 }
 
 impl Luck {
-    /// Selects the changes that survive: for one seed in four none, and for one seed in four all.
+    /// Selects the changes that survive: none for one seed in four, all for another one in four, otherwise some.
     pub(super) fn drawn(seed: u64, random: &mut Random) -> Self {
         match seed % 4 {
             0 => Self::None,
@@ -136,7 +136,7 @@ pub(super) fn found(changes: &[Change], luck: Luck, random: &mut Random) -> Foun
         Luck::Some(probability) => random.next() as u8 <= probability,
     };
     let mut found = Found::default();
-    // The order is the same in every run of a seed.
+    // Sorts files and folders, so that every run with the same seed has the same result.
     let (mut files, mut folders): (Vec<_>, Vec<_>) =
         (nodes.files.into_iter().collect(), nodes.folders.into_iter().collect());
     files.sort_unstable_by_key(|(node, _)| *node);
@@ -220,7 +220,7 @@ fn name(folder: &mut BTreeMap<String, u64>, change: &Change) {
     }
 }
 
-/// Files and folders after a cut.
+/// Files and folders after a power cut.
 #[derive(Default)]
 pub(super) struct Found {
     files: HashMap<u64, Vec<u8>>,
@@ -228,7 +228,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Writes everything that has a name below `target`, an empty folder.
+    /// Writes all files and folders that have a name into `target`, an empty folder.
     pub(super) fn write(&self, target: &Path) -> io::Result<()> {
         self.write_folder(TOP, target)
     }
@@ -246,7 +246,7 @@ impl Found {
         Ok(())
     }
 
-    /// Returns the bytes of a file in the top folder, or `None` when there is none.
+    /// Returns the bytes of a file in the root folder, or `None` if the file does not exist.
     #[cfg(test)]
     fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.get(self.folders[&TOP].get(name)?).map(Vec::as_slice)
@@ -257,7 +257,7 @@ impl Found {
 mod tests {
     use super::*;
 
-    /// Returns the changes when a program writes a file under one name and renames it.
+    /// Returns the changes of a program that writes a file under one name and then renames it.
     fn replaced(syncs_file: bool, syncs_folder: bool) -> Vec<Change> {
         let named = |name: &str| name.to_owned();
         let mut changes = vec![

@@ -1,9 +1,9 @@
 //! Power cuts for the queue of `pyroscope.write`, in the real program.
 //!
-//! Scenario: a collector whose storage is the disk accepts pushes and forwards them to a server that is available only
-//! at times. The test starts the collector three times and kills it each time. Guarantee: from the state after a cut, a
-//! collector delivers each profile that it had acknowledged and synced by then, unless the server already had it.
-//! (`page.md` of the component promises a sync within 100 ms.)
+//! Scenario: a collector whose storage path is on the test disk accepts pushes and forwards them to a server that is
+//! available only at times. The test starts the collector three times and kills it each time. Guarantee: when a
+//! collector starts after a power cut, it delivers each profile that was acknowledged and synced before the cut, unless
+//! the server already had it. (`page.md` of the component promises a sync within 100 ms.)
 //!
 //! A further test uses a full disk: a collector with two servers, one of them unavailable, accepts every push. The
 //! available server receives every profile. The other server, when it is available again, receives only the newest
@@ -34,8 +34,10 @@ use crate::kill::numbered_at;
 use crate::outage::{self, collector, pusher};
 use crate::program::PATIENCE;
 
-/// Number of senders that push to the collector, and the duration of each part of a life of the collector.
+/// Number of senders that push to the collector.
 const SENDERS: u64 = 4;
+/// Duration of each of the three parts of a run of the collector. The server is available or unavailable for a whole
+/// part.
 const PART: Duration = Duration::from_millis(1200);
 
 /// A server that is available at times. It stores the number of each profile and the number of disk changes at that
@@ -164,7 +166,7 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
         .into_iter()
         .filter_map(|(position, number)| Some((synced(&changes, &segments, position)?, number)))
         .collect();
-    assert!(kept.len() > 100, "only {} profiles were taken and synced", kept.len());
+    assert!(kept.len() > 100, "only {} accepted profiles were synced", kept.len());
 
     // A queue belongs to the URL of its endpoint. So the same server records the profiles that arrive after a cut.
     let before = std::mem::take(&mut *sink.got.lock().unwrap());
@@ -225,11 +227,13 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
     assert!(seeds < 10 || owed_in_all > 0);
 }
 
-/// Size of a profile in bytes. The other constants are the number of pushed profiles, the number of profiles after
-/// which the available server must have received all of them, and the free space of the disk in bytes.
+/// Size of a profile in bytes.
 const BYTES: usize = 256 << 10;
+/// Number of pushed profiles.
 const PUSHES: u64 = 160;
+/// After each group of this many pushes, the test waits until the available server has received all pushed profiles.
 const TOGETHER: u64 = 16;
+/// Free space of the disk in bytes.
 const ROOM: usize = 32 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -142,13 +142,13 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
     }
     let mut compare = |what: &str, counts: &BTreeMap<u64, u64>| {
         let doubled = counts.iter().filter(|(_, count)| **count != 1);
-        problems.extend(doubled.map(|(number, count)| format!("{what} of {number} is there {count} times")));
+        problems.extend(doubled.map(|(number, count)| format!("{what} of {number} exists {count} times")));
         let lost = kept
             .iter()
             .filter(|number| !counts.contains_key(number) && !taken.may_be_gone.contains(number));
         problems.extend(lost.map(|number| format!("{what} of {number} is lost")));
         let back = taken.gone.iter().filter(|number| counts.contains_key(number));
-        problems.extend(back.map(|number| format!("{what} of {number} was taken and is there")));
+        problems.extend(back.map(|number| format!("{what} of {number} was removed but still exists")));
         if all && tenant == "old" && !counts.is_empty() {
             problems.push(format!("{} of {what} have outlived their retention", counts.len()));
         }
@@ -165,7 +165,7 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
     for (name, sum) in least {
         let there = values.get(&name).copied().unwrap_or(0);
         if there < sum {
-            problems.push(format!("samples of {name:?} sum up to {there}, and {sum} was kept"));
+            problems.push(format!("samples of {name:?} add up to {there}, less than {sum}"));
         }
     }
     if agree && totals != values {
@@ -201,7 +201,7 @@ struct Rows {
     functions: HashMap<Name, String>,
     /// Service of each series.
     services: HashMap<Name, String>,
-    /// Names with contradicting rows.
+    /// Descriptions of the names whose rows contradict each other.
     problems: Vec<String>,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! In: the body of a request, and the connections of the port. Out: the bytes of the body, or an error for a slow body.
 //! Without this rule, a few hundred clients that announce a body and send a byte now and then would block all other
-//! clients until the time limit for bodies. The server's `pace` refuses a slow body if other requests wait for the
-//! memory that the body holds.
+//! clients until the time limit for bodies. In the server, the module `pace` also refuses a slow body if other requests
+//! wait for the memory that the body holds.
 
 use std::error::Error;
 use std::io;

@@ -1,4 +1,4 @@
-//! Refuses requests that a foreign web page makes a browser send, on every port that listens with `listen`.
+//! Refuses requests that a foreign web page makes a browser send, on every port that the module `listen` serves.
 //!
 //! In: a request, and the local address of its connection. Out: the request, or 403 with the reason. A web page may
 //! send its visitor's browser to `localhost`, where no password is required, in two ways:
@@ -151,8 +151,8 @@ fn name(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// Returns the foreign site that made the browser send the request, if a header names it. `Sec-Fetch-Site` takes
-/// precedence; scripts cannot set any of the three headers.
+/// Returns the foreign site that made the browser send the request, if `Sec-Fetch-Site`, `Origin` or `Referer` shows
+/// it. `Sec-Fetch-Site` takes precedence; scripts cannot set any of the three headers.
 fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &AllowedHosts) -> Option<String> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let origin = text("origin").or_else(|| text("referer"));

@@ -41,7 +41,8 @@ pub(super) struct Connections {
     table: Mutex<Table>,
     /// The connections that wait for a place.
     waiters: Waiters,
-    /// Notified when a connection has ended, and at the limit also when a connection may be closed.
+    /// Notified when a connection has ended. If no place is free, also notified when a request changes the state of its
+    /// connection, because the connection may then be closed.
     changed: Notify,
 }
 
@@ -50,7 +51,8 @@ struct Table {
     all: HashMap<u64, Connection>,
     /// Connections that wait for a request, by the moment at which they began to wait.
     waiting: BTreeMap<u64, u64>,
-    /// Connections that are still sending responses and process no request, by the moment at which this began.
+    /// Connections that are still sending responses and process no request, by the moment at which they entered this
+    /// state.
     sending: BTreeMap<u64, u64>,
     /// Number of connections that were told to close and still exist.
     leaving: usize,
@@ -162,8 +164,8 @@ impl Connections {
         self.waiters.is_any()
     }
 
-    /// Closes a connection if the table contains a connection that may be closed. The caller lacks a resource other
-    /// than places.
+    /// Closes a connection if the table contains a connection that may be closed. This is for a caller that lacks
+    /// another resource than a place, such as a file descriptor.
     pub(super) fn give_way(&self) {
         self.table.lock().give_way();
     }

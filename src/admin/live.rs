@@ -3,7 +3,7 @@
 //!
 //! In: closures that access the engine. Out: Alloy's streams `/api/v0/web/debug/{id}` and `/api/v0/web/graph`, and
 //! `/api/v0/web/controller`, which Alloy does not have. Each entry of a stream ends with `|;|`. This module checks
-//! parameters. It does not depend on components or on the form of entries.
+//! parameters. It does not read entries and does not depend on components.
 
 use std::sync::Arc;
 use std::time::Duration;

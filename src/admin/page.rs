@@ -1,8 +1,8 @@
 //! Serves an embedded page: its files, caching, and security headers.
 //!
-//! In: a path without the prefix. Out: a file, the document for the page's own views, or `None`. Files with a hash in
-//! their name never change and are cached permanently. All other files are revalidated with their `ETag`. The collector
-//! and the server each embed a folder of `ui/dist`.
+//! In: a path without the prefix. Out: a file, the page's HTML document if the path is one of its views, or `None`.
+//! Files with a hash in their name never change and are cached permanently. All other files are revalidated with their
+//! `ETag`. The collector and the server each embed a folder of `ui/dist`.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 /// The files of a page, with gzip copies of the text files.
 pub struct Page {
     source: PageSource,
-    /// Tag and gzip form of each compressed file, by path. There is at most one entry per text file.
+    /// `ETag` and gzip form of each compressed file, by path. There is at most one entry per text file.
     compressed: Mutex<HashMap<String, (String, Bytes)>>,
 }
 

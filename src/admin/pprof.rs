@@ -26,7 +26,7 @@ const INDEX: &str = "<!doctype html>
 <li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples per second; <code>?seconds=N</code>, 30 by \
     default</li>
 <li><a href=\"heap\">heap</a>: memory in use, by the stack that allocated it</li>
-<li><a href=\"allocs\">allocs</a>: the profile of <code>heap</code>, at the path that scrapers request</li>
+<li><a href=\"allocs\">allocs</a>: the same as <code>heap</code>, at the path that scrapers request</li>
 <li><a href=\"cmdline\">cmdline</a>: the command line, without secrets</li>
 </ul>
 </body></html>

@@ -1,9 +1,9 @@
 //! The server's configuration file: YAML with Pyroscope's keys.
 //!
-//! The server applies the keys that it supports, and logs a warning for each Pyroscope key that has no effect here. Any
-//! other key is an error that lists the valid keys, so that a misspelt limit does not go unnoticed. Command line flags
-//! override the file. In the comments on keys, a duration is a text such as `15m`, and a size is a text such as
-//! `512MiB`.
+//! The server applies the keys that it supports, and logs a warning for each Pyroscope key that has no effect here. In
+//! the sections `server`, `pyroscopedb`, `limits` and `runtime_config`, any other unknown key causes a warning too.
+//! Elsewhere, an unknown key is an error, so that it does not go unnoticed. Command line flags override the file. In
+//! the comments on keys, a duration is a text such as `15m`, and a size is a text such as `512MiB`.
 
 use std::path::{Path, PathBuf};
 

@@ -76,7 +76,7 @@ impl Entries {
                 return Some(entry);
             }
             let chunk = tokio::time::timeout(Duration::from_mins(1), self.0.chunk()).await;
-            let chunk = chunk.expect("a minute without a word").unwrap()?;
+            let chunk = chunk.expect("no data for a minute").unwrap()?;
             self.1.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }
@@ -151,7 +151,7 @@ async fn entries_come_as_text_or_json_and_the_stream_ends_with_the_component() {
     );
     let mut json = Entries(served.get("debug/discovery.relabel.a?format=json").await, String::new());
     let (kept, dropped) = (json.json().await.unwrap(), json.json().await.unwrap());
-    assert_eq!(kept["after"]["app"], "x|;|y", "what holds the separator stays whole");
+    assert_eq!(kept["after"]["app"], "x|;|y", "a text with the separator is whole");
     assert_eq!(
         (&dropped["after"], &dropped["steps"][0]["dropped"]),
         (&Json::Null, &json!(true))

@@ -2,7 +2,7 @@
 //! sections `maintenance` and `limits` of the configuration file.
 //!
 //! In: texts. Out: settings, or an error that names the key. A value that would silently do harm (an interval of zero,
-//! the period of an impossible profile type) is an error.
+//! a retention period for an invalid profile type) is an error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -324,7 +324,7 @@ maintenance:
             ("compact: true", "compact"),
         ] {
             let error = match of(&format!("maintenance:\n  {text}\n")) {
-                Ok(config) => panic!("{text} was taken: {config:?}"),
+                Ok(config) => panic!("{text} was accepted: {config:?}"),
                 Err(error) => format!("{error:#}"),
             };
             assert!(error.contains(word), "{text}: {error}");

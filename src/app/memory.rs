@@ -38,16 +38,16 @@ const SESSION_BYTES: usize = 128 << 10;
 /// Number of PostgreSQL connections that every server accepts.
 const LEAST_SESSIONS: usize = 8;
 
-/// Memory of an HTTP connection that has sent nothing.
+/// Memory of an HTTP connection whose client has sent nothing.
 const CONNECTION_BASE_BYTES: usize = 16 << 10;
 /// Minimum receive window of an HTTP/2 connection: each connection starts with it (RFC 9113, 6.9.2).
 const LEAST_WINDOW_BYTES: u32 = 64 << 10;
-/// Memory of a connection that has sent as much as it may before the server reads a request.
+/// Memory of a connection whose client has sent as much as it can before the server reads a request.
 const CONNECTION_BYTES: usize = CONNECTION_BASE_BYTES + LEAST_WINDOW_BYTES as usize;
 /// Minimum number of concurrent requests on an HTTP/2 connection.
 const LEAST_STREAMS: u32 = 32;
 
-/// Time between two measurements of memory: `CALM` below half of the limit, and `BUSY` above it.
+/// Time between two measurements of memory: `CALM` if the process uses less than half of the limit, otherwise `BUSY`.
 const CALM: Duration = Duration::from_secs(1);
 const BUSY: Duration = Duration::from_millis(250);
 
@@ -75,9 +75,9 @@ pub(crate) struct Shares {
     pub connections: ConnectionShares,
 }
 
-/// The share of the limit that the connections of the HTTP port receive. A connection may hold at least 80 KiB:
-/// unfinished headers, or data that the client sends before the server reads it. The number of connections is so small
-/// that all of them together stay within an eighth of the limit.
+/// The share of the limit that the connections of the HTTP port receive. A connection may need 80 KiB or more for
+/// unfinished headers, or for data that the client sends before the server reads it. The number of connections is
+/// limited, so that all of them together stay within an eighth of the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionShares {
     /// See [`ListenOptions::max_connections`].
@@ -118,8 +118,9 @@ impl MemoryLimit {
 
     /// Divides the limit. No share is larger than its default, and all shares together are at most the limit.
     pub(crate) fn shares(self) -> Shares {
-        // The shares in 128ths: heads 22, profiles on the way to the heads 20, requests 12 and the two largest bodies
-        // 24, responses 6, queries 18, caches between queries 16, names in merges 6, PostgreSQL connections 4.
+        // The shares in 128ths: heads 22, profiles on the way to the heads 20, all requests 12, the largest body 12 as
+        // received and 12 decompressed, responses 6, queries 18, caches between queries 16, names in merges 6,
+        // PostgreSQL connections 4.
         let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
         let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
         let store = StoreConfig::new("");
@@ -159,7 +160,8 @@ impl MemoryLimit {
     }
 
     /// Returns the share of the HTTP connections. This share is not part of the division in [`Self::shares`],
-    /// because a connection needs memory whatever it sends. A server with many connections caches less between queries.
+    /// because a connection needs memory whatever it sends. If many connections use their memory, [`watch`] drops the
+    /// caches between queries more often.
     fn connections(self) -> ConnectionShares {
         let defaults = ListenOptions::default();
         let all = usize::try_from(self.0 / 8).unwrap_or(usize::MAX);

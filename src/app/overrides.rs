@@ -36,7 +36,7 @@ pub(crate) struct Overrides {
     file: OverridesFile,
     limits: TenantLimits,
     seen: Seen,
-    /// 1 if the last text is in force, 0 otherwise.
+    /// 1 if the text that was read last is in force, 0 otherwise.
     successful: Gauge,
 }
 

@@ -1,9 +1,9 @@
 //! Reloads the configuration on SIGHUP, over HTTP, or when its files change (`--config.watch`).
 //!
-//! In: the path. Out: a load by the controller; the log, the response and the metrics show its outcome. Reading the
-//! files and loading them form one critical section, so that an older text never replaces a newer text. A file event
-//! only triggers a check: the configuration is loaded if its text differs from the text of the last load, even if that
-//! load failed.
+//! In: the path of the configuration. Out: a load by the controller; the log, the response and the metrics show its
+//! outcome. Reading the files and loading them form one critical section, so that an older text never replaces a newer
+//! text. A file event only triggers a check: the configuration is loaded if its text differs from the text of the last
+//! load, even if that load failed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use alluvium_telemetry::memory;
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// Delay between a load and the return of freed memory to the system.
 const AFTER_LOAD: Duration = Duration::from_millis(500);
-/// Number of settle times after which files that keep changing are read anyway.
+/// Files that keep changing are read after this multiple of the settle time (`--config.watch-settle`).
 const MOST_SETTLES: u32 = 10;
 
 /// Names and texts of files, shared with the controller that runs them.

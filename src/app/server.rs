@@ -181,7 +181,7 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
-        // After the start, about half of the memory that the start used is free.
+        // About half of the memory that the start has allocated is unused from now on.
         tokio::spawn(give_back_later());
         let sessions = self
             .postgres

@@ -38,7 +38,7 @@ impl Colour {
     }
 }
 
-/// The error of an unknown setting of colours.
+/// The error of an unknown value of `--color`.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not one of auto, always, never")]
 pub(crate) struct UnknownColour(String);

@@ -392,7 +392,7 @@ fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     let minutes = minutes.filter(|minutes| (1..=60).contains(minutes));
     minutes.map_or_else(
         || {
-            let message = format!("`{schedule}` does not run every fixed number of minutes: scrape_interval is 10m");
+            let message = format!("`{schedule}` does not mean every N minutes or every hour: scrape_interval is 10m");
             found.note(&format!("{}: schedule", workload.path), message);
             go(PROFEFE_EVERY)
         },

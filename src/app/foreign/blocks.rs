@@ -11,7 +11,7 @@ use crate::app::foreign::yaml::{number, truth, whole};
 use alluvium_lang::literal::quote;
 use alluvium_lang::schema::{Attribute, Block, Kind, Schema};
 
-/// Keys whose attribute or block has another name: the enclosing block, the key, and its name in Alloy.
+/// Keys that have another name in Alloy: the enclosing block, the key in the YAML, and the name in Alloy.
 const RENAMED: [(&str, &str, &str); 7] = [
     ("tls_config", "ca", "ca_pem"),
     ("tls_config", "cert", "cert_pem"),

@@ -47,7 +47,7 @@ const OF_METRICS: [&str; 14] = [
 const OF_METRICS_PREFIXES: [&str; 4] = ["label_", "metric_name_", "native_histogram_", "scrape_classic_"];
 /// Maximum size of all static targets together, written as Alloy text.
 const MAX_TARGET_BYTES: usize = 32 << 20;
-/// Labels that conprof and Parca add to a target for each of its profiles before they apply the rules.
+/// Labels that conprof and Parca add to a target for each of its profiles before they apply the relabel rules.
 const OF_PROFILES: [&str; 2] = ["__name__", "__profile_path__"];
 
 /// Converts the jobs of a file.
@@ -300,7 +300,8 @@ impl<'a> Jobs<'a> {
         self.out.close();
     }
 
-    /// Returns the keys of a job that are also arguments of `pyroscope.scrape`.
+    /// Returns the remaining keys of a job, which must be arguments of `pyroscope.scrape`. Records a note for each key
+    /// that is left out.
     fn rest(&mut self, path: &str, job: &Map<String, Value>) -> Map<String, Value> {
         let mut rest = Map::new();
         for (key, value) in job {

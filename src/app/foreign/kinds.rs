@@ -54,8 +54,8 @@ pub(super) struct Kinds {
     path_prefix: Option<String>,
     /// Kinds by their names in the foreign format.
     taken: BTreeMap<String, Kind>,
-    /// Requested duration of profiles that cover a time span, in milliseconds; `None` for the longest that the interval
-    /// allows.
+    /// Requested duration of profiles that cover a time span, in milliseconds; `None` for the longest duration that the
+    /// scrape interval allows.
     wanted: Option<u64>,
 }
 

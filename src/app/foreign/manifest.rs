@@ -18,7 +18,7 @@ pub(super) struct Workload<'a> {
     pub(super) containers: Vec<Container<'a>>,
 }
 
-/// A container, and the program that runs in it if the manifest names it.
+/// A container, with its command line if the manifest contains one.
 pub(super) struct Container<'a> {
     image: &'a str,
     /// The command line in the manifest; empty if the image's own command runs.
@@ -36,7 +36,7 @@ pub(super) struct CommandLine<'a> {
     pub(super) words: Vec<&'a str>,
 }
 
-/// Returns the workloads of all documents. Each item of a list counts as a document.
+/// Returns the workloads of all documents. Each item of a Kubernetes `List` counts as a document.
 pub(super) fn workloads(documents: &[Value]) -> Vec<Workload<'_>> {
     let items = documents.iter().flat_map(|document| match list(document, "/items") {
         [] => std::slice::from_ref(document),

@@ -27,7 +27,7 @@ use alluvium_lang::Diagnostics;
 
 /// Maximum size of a configuration, in bytes.
 const MAX_BYTES: usize = 16 << 20;
-/// Default URL that profiles are pushed to: our server on this machine.
+/// Default URL that profiles are pushed to: an Alluvium server on this machine.
 const DEFAULT_URL: &str = "http://localhost:4040";
 
 /// Options of a conversion.
@@ -69,7 +69,8 @@ pub(crate) struct Refused {
 }
 
 impl Conversion {
-    /// Builds a conversion from the arguments of `--config.extra-args`, separated by blanks: `push-url=URL`.
+    /// Builds a conversion from the value of `--config.extra-args`. Blanks separate the arguments. The only argument is
+    /// `push-url=URL`.
     pub(crate) fn with_arguments(format: Format, arguments: &str, problems: Problems) -> anyhow::Result<Self> {
         let mut push_url = DEFAULT_URL.to_owned();
         for argument in arguments.split_whitespace() {

@@ -380,7 +380,7 @@ fn each_kprofefe_looks_at_its_own_pods_and_what_cannot_be_said_is_a_problem() {
     assert!(
         notes
             .iter()
-            .any(|note| note.contains("`0 3 * * 1` does not run every fixed number of minutes")),
+            .any(|note| note.contains("`0 3 * * 1` does not mean every N minutes or every hour")),
         "{notes:?}"
     );
 }

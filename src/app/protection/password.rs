@@ -37,8 +37,8 @@ impl Auth {
         !self.needs_password(request.uri().path()) || self.has_password(request)
     }
 
-    /// Returns true if the path requires a password. The path is checked as sent and percent-decoded, and the stricter
-    /// result applies.
+    /// Returns true if the path requires a password. The path is checked in two forms, as sent and percent-decoded, and
+    /// the stricter result applies.
     fn needs_password(&self, path: &str) -> bool {
         let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
         let named = |path: &str| self.paths.iter().any(|start| path.starts_with(&**start));

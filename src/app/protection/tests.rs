@@ -270,7 +270,7 @@ async fn stuck(house: &House, said: &[u8]) -> TcpStream {
 async fn closed(mut stream: TcpStream) {
     let mut rest = Vec::new();
     let ended = tokio::time::timeout(Duration::from_mins(1), stream.read_to_end(&mut rest)).await;
-    assert!(ended.is_ok(), "the connection is held for ever");
+    assert!(ended.is_ok(), "the connection stays open");
 }
 
 /// The first bytes of a TLS handshake.

@@ -1,4 +1,4 @@
-//! A remote configuration server, prepared from the settings of the block.
+//! A remote configuration server, prepared from the settings of the `remotecfg` block.
 //!
 //! In: settings, the storage path. Out: identity, client, and the path of the cached configuration.
 
@@ -17,7 +17,8 @@ use alluvium_pipeline::check::settings::remote::RemoteSettings;
 use alluvium_wire::client::HttpClient;
 use alluvium_wire::collector::Identity;
 
-/// Id of the module that contains the remote components, and name of the folder below the storage path.
+/// Id of the module that contains the remote components, and name of the folder for cached configurations below the
+/// storage path.
 pub const MODULE: &str = "remotecfg";
 
 /// A remote configuration server and the client for it.

@@ -1,10 +1,10 @@
 //! Remote configuration (`remotecfg`): fetched from a server at intervals, and run by its own controller beside the
 //! configuration of the files.
 //!
-//! In: the settings of the block, applied together with the configuration that contains them. Out: components whose ids
-//! begin with `remotecfg/`. A load applies the whole configuration or nothing of it. If the server is down or sends an
-//! invalid configuration, the last valid configuration stays in force. This configuration is also cached on disk for
-//! the next start. The configuration of the files never waits for the server.
+//! In: the settings of the `remotecfg` block, applied together with the configuration that contains them. Out:
+//! components whose ids begin with `remotecfg/`. A load applies the whole configuration or nothing of it. If the server
+//! is down or sends an invalid configuration, the last valid configuration stays in force. This configuration is also
+//! cached on disk for the next start. The configuration of the files never waits for the server.
 
 mod endpoint;
 mod metrics;

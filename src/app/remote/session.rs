@@ -1,5 +1,5 @@
-//! The exchange with one server: registration, requests for the configuration, and status reports about the received
-//! configurations.
+//! The exchange with one remote configuration server: registration, requests for the configuration, and status reports
+//! about the received configurations.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -128,7 +128,7 @@ impl Fleet {
         Collector::start(self.folder.path())
     }
 
-    /// Returns the block with these additional lines.
+    /// Returns a `remotecfg` block for the mock server, with these additional lines.
     fn block(&self, more: &str) -> String {
         format!("remotecfg {{\n\turl = \"{}\"\n{more}\n}}\n", self.url)
     }
@@ -212,7 +212,7 @@ impl Collector {
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !done() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
