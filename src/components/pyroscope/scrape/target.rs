@@ -1,6 +1,6 @@
 //! Turns the labels of a discovered target into [`ScrapeTarget`]s, one for each kind of profile.
 //!
-//! In: labels and settings. Out: URL, labels of the series, and identity. Pure.
+//! In: labels and settings. Out: URL, labels of the series, and identity. The module does no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
