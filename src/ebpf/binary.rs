@@ -1,7 +1,7 @@
 //! A file from which processes run code. It is opened once and kept open, so that the profiler can read it after its
 //! process has ended.
 //!
-//! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. The
+//! In: a line of a process's mappings. Out: the build id, code segments, unwind table and functions of the file. The
 //! file is read in pieces and never mapped, so that a file that shrinks meanwhile causes an error and not a signal.
 
 use std::fs::File;
@@ -102,7 +102,7 @@ impl Binary {
         elf::address_of(&self.segments, offset)
     }
 
-    /// Compiles the unwind table, which is empty if the file has none.
+    /// Compiles the unwind table. The table is empty if the file has no unwind information.
     pub fn compile(&self) -> Packed {
         let mut table = Table::default();
         self.with_elf(&self.source, |file| {
@@ -221,8 +221,8 @@ pub struct LineLimits {
 }
 
 impl BinaryFunctions {
-    /// Looks up those of the sorted `addresses` that `names` does not contain yet. Returns the addresses whose lines
-    /// were postponed.
+    /// Looks up the sorted `addresses`, except the addresses that `names` already contains. Returns the addresses whose
+    /// lines were postponed.
     pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut LineLimits) -> Vec<u64> {
         self.functions.resolve(addresses, how, names, |source, missing| {
             if lines.steps == 0 {

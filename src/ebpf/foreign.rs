@@ -2,9 +2,10 @@
 //! namespaces.
 //!
 //! In: a process and a path that it controls. Out: a regular file, or nothing. Anyone who may run a program on this
-//! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved
-//! within the root of its process and through no magic link. The file is checked before it is opened, and opening
-//! never blocks. Refused files are counted by reason. This module does not check the contents of files.
+//! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved within
+//! the root of its process or the root of the profiler, and through no magic link. The file is checked before it is
+//! opened, and opening never blocks. Refused files are counted by reason. This module does not check the contents of
+//! files.
 
 use std::fs::File;
 use std::io;
@@ -92,7 +93,7 @@ pub struct Opener {
     pub bounds: Bounds,
 }
 
-/// A file that stays open. It counts against the limit until it is dropped.
+/// A file that stays open. It counts against the limit of open files until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub file: File,

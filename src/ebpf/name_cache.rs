@@ -53,11 +53,12 @@ const MAX_NAMES: usize = (256 << 20) - Ranges::MAX_LOOKUP_BYTES;
 const MAX_READ_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes of indexes within a window, besides the index of the file being looked up.
 const MAX_INDEXES: usize = 256 << 20;
-/// Maximum number of files with indexes, which stay open, within a window (`MAX_OPEN`) and after it (`MAX_IDLE`).
+/// Maximum number of files that have indexes and therefore stay open: within a window (`MAX_OPEN`), and after a window
+/// (`MAX_IDLE`).
 const MAX_OPEN: usize = 2048;
 const MAX_IDLE: usize = 512;
-/// Maximum number of steps through debug information in a window, over all files: seconds of a CPU. Further lines are
-/// looked up in a later window.
+/// Maximum number of steps through debug information in a window, over all files. They take some seconds of CPU
+/// time. Further lines are looked up in a later window.
 const MAX_STEPS: usize = 100_000_000;
 
 #[derive(Debug, Default)]
@@ -295,15 +296,15 @@ pub struct KernelNames {
     pub names: Ranges,
     /// All symbols, and when they were read; `None` if they were dropped or not needed yet.
     symbols: Option<(kernel::Symbols, Instant)>,
-    /// True if the kernel's list hides the addresses.
+    /// True if the kernel's symbol list hides the addresses.
     hidden: bool,
     /// Window in which the names were last used.
     last_window: u64,
 }
 
-/// If the kernel's list is this old, new addresses cause it to be read again, because modules are loaded and unloaded.
+/// If the kernel's symbol list is this old, new addresses cause it to be read again, because modules come and go.
 const KERNEL_LIST_AGE: Duration = Duration::from_mins(10);
-/// If the kernel's list is this old, an address outside of every function causes it to be read again.
+/// If the kernel's symbol list is this old, an address outside of every function causes it to be read again.
 const KERNEL_LIST_RETRY_AGE: Duration = Duration::from_mins(1);
 /// Upper bound of the length of a kernel function. If an address is farther from the start of the function before it,
 /// it belongs to a module that was loaded after the list was read.

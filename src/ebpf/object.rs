@@ -38,8 +38,8 @@ pub enum StartError {
     PerfEvent { cpu: u32, error: io::Error },
     /// Files that processes name cannot be opened within their roots.
     #[error(
-        "cannot open files within the roots of processes (openat2, from Linux 5.6 on; a seccomp filter may deny it): \
-         {0}"
+        "cannot open files within the roots of processes (the system call openat2 needs Linux 5.6, and a seccomp \
+         filter may deny it): {0}"
     )]
     Files(io::Error),
     /// A file of the system, or a new thread, is not available.
@@ -152,7 +152,7 @@ pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), S
 }
 
 impl KernelSide {
-    /// Returns the BPF program, which events run.
+    /// Returns the BPF program, which the clocks of the CPUs run.
     pub(crate) fn program(&self) -> &OwnedFd {
         &self.program
     }

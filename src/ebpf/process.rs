@@ -1,7 +1,7 @@
 //! A process: its identity, and the files mapped in its memory.
 //!
-//! In: lines of `/proc/PID/maps` and events of the side band. Out: the file of an address. A process that has ended
-//! keeps the data that was read before.
+//! In: lines of `/proc/PID/maps`, and events such as new mappings and forks. Out: the file of an address. A process
+//! that has ended keeps the data that was read before.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ pub(super) struct Process {
     /// False until a tick hits the process, and again when its mappings become doubtful. The BPF program gets only the
     /// mappings of active processes.
     pub active: bool,
-    /// True if the mappings have changed since they were written.
+    /// True if the mappings have changed since they were written to the kernel.
     pub is_stale: bool,
     /// True if events of the process may have been lost.
     pub is_doubtful: bool,
-    /// True if the BPF program has its mappings.
+    /// True if the BPF program has the mappings of the process.
     pub in_kernel: bool,
     /// Number of batches since the process ended, plus one; 0 while it runs.
     pub exited: u32,
@@ -50,7 +50,7 @@ pub(super) struct Mapping {
 }
 
 /// The executable mappings of a process until it runs another program, sorted by start, without overlaps. A copied
-/// stack keeps the image of the time of its copy.
+/// stack keeps the image that was current when it was copied.
 pub(super) type Image = Arc<RwLock<Vec<Mapping>>>;
 
 impl Process {

@@ -16,7 +16,7 @@ pub struct Settings {
     pub cpu_limit: Option<f64>,
     pub engine: Choice,
     /// If true, each user stack is also copied into [`Window::copies`](crate::Window::copies), to compare the
-    /// walk of the BPF program with other unwinders. Multiplies the cost.
+    /// walk of the BPF program with other unwinders. This multiplies the cost of profiling.
     pub copies: bool,
 }
 
