@@ -36,7 +36,7 @@ pub struct Binary {
     source: Source,
     /// The first process that was seen with the file. Its mount namespace may contain the debug file.
     key: ProcessKey,
-    /// Owner of the file. The debug file may belong to the same owner.
+    /// Owner of the file. A debug file must belong to this owner or to root.
     user: Option<u32>,
     /// Counts the parts that are left out because of a bound.
     bounds: Bounds,
@@ -175,7 +175,7 @@ impl Binary {
         own
     }
 
-    /// Opens the separate debug file, from the mount namespace of its process or from the profiler's. The names are
+    /// Opens the separate debug file, from the mount namespace of the process or of the profiler. The names in it are
     /// used for all processes that run this binary, so the debug file must belong to the same owner or to root.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>, read: &mut u64) -> Option<Source> {
         if !opener.has_room() {

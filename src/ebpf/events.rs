@@ -29,7 +29,7 @@ const COMM_EXEC: u64 = 1 << 24;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCK_ID: u64 = 1 << 25;
 const CLOSE_ON_EXEC: u64 = 1 << 3;
-/// PERF_SAMPLE_TIME: together with `SAMPLE_ID_ALL`, each record ends with its time.
+/// The sample field PERF_SAMPLE_TIME. With this field and `SAMPLE_ID_ALL`, each record ends with its time.
 const SAMPLE_TIME: u64 = 1 << 2;
 // `_IOW('$', 8, __u32)`
 const SET_BPF: libc::c_ulong = 0x4004_2408;

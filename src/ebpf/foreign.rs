@@ -84,7 +84,7 @@ pub(crate) enum AllowedFile {
     File,
 }
 
-/// Opens files and counts the refused ones. Clones share the counts.
+/// Opens files and counts the refused files. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,

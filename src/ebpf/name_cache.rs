@@ -168,7 +168,7 @@ impl NameCache {
             .count_omission(Omission::Names, said, &process.executable);
     }
 
-    /// Looks up the names of kernel functions for those of the `addresses` that are unknown.
+    /// Looks up the kernel functions at all `addresses` whose names are not known yet.
     pub(crate) fn resolve_kernel(&mut self, addresses: impl Iterator<Item = u64>) {
         let kernel = &mut self.kernel;
         kernel.last_window = self.age;
@@ -201,7 +201,7 @@ impl NameCache {
         self.files.values().map(FileNames::index_bytes).sum::<usize>() + self.kernel.list_bytes()
     }
 
-    /// Returns each holder of names with the window of its last use and the bytes of its names.
+    /// Returns each holder of names, the window in which it was last used, and the number of bytes of its names.
     fn held_names(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
         let files = self
             .files
@@ -292,7 +292,7 @@ impl FileNames {
 /// Names of kernel functions.
 #[derive(Debug, Default)]
 pub struct KernelNames {
-    /// Names looked up so far; an empty name for an address without one.
+    /// Names looked up so far. The name is empty for an address that belongs to no kernel symbol.
     pub names: Ranges,
     /// All symbols, and when they were read; `None` if they were dropped or not needed yet.
     symbols: Option<(kernel::Symbols, Instant)>,
@@ -306,8 +306,8 @@ pub struct KernelNames {
 const KERNEL_LIST_AGE: Duration = Duration::from_mins(10);
 /// If the kernel's symbol list is this old, an address outside of every function causes it to be read again.
 const KERNEL_LIST_RETRY_AGE: Duration = Duration::from_mins(1);
-/// Upper bound of the length of a kernel function. If an address is farther from the start of the function before it,
-/// it belongs to a module that was loaded after the list was read.
+/// Upper bound of the length of a kernel function. An address that is farther than this from the start of the preceding
+/// function belongs to a module that was loaded after the list was read.
 const KERNEL_FUNCTION: u64 = 64 << 10;
 
 impl KernelNames {

@@ -36,7 +36,7 @@ pub enum StartError {
     /// A perf event could not be opened.
     #[error("cannot open a perf event on cpu {cpu}: {error}{}", hint(.error))]
     PerfEvent { cpu: u32, error: io::Error },
-    /// Files that processes name cannot be opened within their roots.
+    /// Files that processes name cannot be opened within the roots of the processes.
     #[error(
         "cannot open files within the roots of processes (the system call openat2 needs Linux 5.6, and a seccomp \
          filter may deny it): {0}"

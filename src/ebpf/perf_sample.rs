@@ -26,8 +26,8 @@ const COPIED: usize = REGISTERS.count_ones() as usize;
 /// numbers.
 type TrackedRegisters = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-/// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests can
-/// cover the code for both architectures on either of them.
+/// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests on
+/// either architecture can cover the code for both.
 fn arrange(copied: &[u64]) -> Option<TrackedRegisters> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {

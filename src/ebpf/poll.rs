@@ -57,7 +57,7 @@ pub(super) enum Source {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Everything,
-    /// No records while too many bytes wait for the worker. The records stay in the ring.
+    /// All records, or none while too many bytes wait for the worker. The records then stay in the ring.
     WithinLimit,
 }
 

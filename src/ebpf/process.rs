@@ -43,7 +43,7 @@ pub(super) struct Mapping {
     pub start: u64,
     /// End address (exclusive).
     pub end: u64,
-    /// The file that is mapped there.
+    /// The file that is mapped at these addresses.
     pub file: FileId,
     /// Difference between an address in the process and the corresponding address in the file's tables.
     pub bias: u64,
@@ -75,7 +75,8 @@ impl Process {
         }
     }
 
-    /// Creates a child process that differs only in its id.
+    /// Creates a child process with the id `pid` and otherwise the same identity. The child also has the same mappings,
+    /// or is doubtful if there are too many mappings to copy.
     pub(crate) fn fork(&self, pid: u32) -> Self {
         let mut child = Self::new(pid, 0);
         child.info = Arc::new(ProcessInfo {
@@ -105,8 +106,8 @@ impl Process {
         info.user = proc::user(info.pid).or(info.user);
     }
 
-    /// Replaces the mappings with those in `/proc`, or keeps them if the process has ended. Returns the number of
-    /// mappings that are left out because the process has too many.
+    /// Replaces the mappings with the mappings in `/proc`, or keeps the old ones if the process has ended. Returns the
+    /// number of mappings that are left out because the process has too many.
     pub(super) fn read(&mut self, files: &mut Files) -> u64 {
         self.is_doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();

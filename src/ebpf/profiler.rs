@@ -126,7 +126,7 @@ impl Profiler {
         &self.cost
     }
 
-    /// Returns the opener, which opens files of processes and counts the refused ones.
+    /// Returns the opener, which opens files of processes and counts the refused files.
     pub fn opener(&self) -> &Opener {
         &self.opener
     }

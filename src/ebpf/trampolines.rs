@@ -3,8 +3,8 @@
 //!
 //! Each function of a script has its own trampoline, which only calls the interpreter. The perf map contains the name
 //! of each trampoline. The trampolines of 3.13 for x86-64 move the stack pointer by a word and set up no frame pointer.
-//! An unwinder that follows frame pointers therefore loses all functions except the innermost. Trampolines are
-//! recognised by their bytes, which are the same in all of them.
+//! An unwinder that follows frame pointers therefore loses all functions except the innermost. The profiler
+//! recognises trampolines by their bytes, which are the same in every trampoline.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -13,8 +13,8 @@ use alluvium_unwind::Stop;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
     pub file: FileId,
-    /// Virtual address in the binary. For a caller it is the last byte of the call, and for [`FileId::COMM`] the
-    /// index of the thread's name.
+    /// Virtual address in the binary. In the frame of a caller, it is the last byte of the call. For [`FileId::COMM`],
+    /// it is the index of the thread's name.
     pub address: u64,
 }
 

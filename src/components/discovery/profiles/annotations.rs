@@ -21,7 +21,7 @@ type Convention = fn(&Pod) -> Option<Requests>;
 /// annotations to Pyroscope's annotations.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
 
-/// Annotations that name the service. The first of these annotations that a pod has applies.
+/// Annotations that name the service. If a pod has several of them, the first in this list applies.
 const SERVICES: [&str; 4] = [
     "pyroscope.io/application-name",
     "pyroscope.io/service_name",
