@@ -101,7 +101,7 @@ impl EbpfMetrics {
         );
         scope.register(
             "pyroscope_ebpf_ticks",
-            "Ticks of the clock that were due on all CPUs",
+            "Ticks that were due, on all CPUs together",
             metrics.ticks.clone(),
         );
         scope.register(

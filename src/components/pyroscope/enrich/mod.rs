@@ -101,7 +101,7 @@ impl EnrichMetrics {
         let profiles = Family::default();
         scope.register(
             "pyroscope_enrich_profiles",
-            "Profiles received, by whether a target matched",
+            "Received profiles, by whether a target matched",
             profiles.clone(),
         );
         Self { profiles }
