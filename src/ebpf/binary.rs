@@ -1,5 +1,5 @@
-//! A file from which processes run code. It is opened once and kept open, so that the profiler can read it after its
-//! process has ended.
+//! A file from which processes run code. It is opened once and kept open, so that the profiler can read it after the
+//! process that mapped it has ended.
 //!
 //! In: a line of a process's mappings. Out: the build id, code segments, unwind table and functions of the file. The
 //! file is read in pieces and never mapped, so that a file that shrinks meanwhile causes an error and not a signal.
@@ -27,7 +27,7 @@ use alluvium_unwind::{Arch, Packed, Table, eh_frame};
 
 #[derive(Debug)]
 pub struct Binary {
-    /// Path of the file as its process sees it.
+    /// Path of the file as the process that mapped it sees it.
     pub path: Arc<str>,
     /// Build id in hexadecimal digits; may be empty.
     pub build_id: Arc<str>,
@@ -132,7 +132,7 @@ impl Binary {
         Packed::new(table)
     }
 
-    /// Reads the functions. A stripped file also gets the functions of its separate debug file, or of the symbols that
+    /// Reads the functions. For a stripped file, adds the functions of its separate debug file, or of the symbols that
     /// are packed in the file itself.
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
@@ -362,8 +362,8 @@ fn with_elf(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     (0, false)
 }
 
-/// Returns the head of a source, and whether a bound prevented reading more. If the source is not an ELF file, the head
-/// is empty.
+/// Returns the head of a source (build id and segments), and whether a bound prevented reading more. If the source is
+/// not an ELF file, the head is empty.
 fn head(source: &Source) -> (Head, bool) {
     match source {
         Source::File(kept) => {

@@ -1,7 +1,7 @@
 //! The kernel's perf events: the CPU clock that triggers the BPF program, and the side band that reports new
 //! mappings, programs, forks and exits. Numbers and layouts come from perf_event_open(2).
 //!
-//! All system calls and shared memory of perf events are in this file. Its results are owned values.
+//! All system calls and shared memory of perf events are in this file, which returns only owned values.
 #![allow(
     unsafe_code,
     reason = "no crate in use wraps perf_event_open, and its ring is memory shared with the kernel"

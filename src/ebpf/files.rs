@@ -90,7 +90,7 @@ pub(crate) enum TableChange {
 pub(crate) enum Lookup<'a> {
     Table(&'a Rows),
     FramePointers,
-    /// The rules are unknown until the table was requested and compiled.
+    /// The rules are unknown until the table is requested and compiled.
     Later,
 }
 

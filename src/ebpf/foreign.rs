@@ -1,5 +1,5 @@
-//! Opens files that other processes name: mapped files, perf maps and jitdumps, debug files in their mount
-//! namespaces.
+//! Opens files that other processes name: mapped files, perf maps, jitdump files, and debug files in the mount
+//! namespaces of the processes.
 //!
 //! In: a process and a path that it controls. Out: a regular file, or nothing. Anyone who may run a program on this
 //! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved within
@@ -258,7 +258,7 @@ fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
     Ok(pinned)
 }
 
-/// Opens a pinned file for reading, if it is a regular file and `check` accepts it.
+/// Opens a file for reading that is already open with `O_PATH`, if it is a regular file and `check` accepts it.
 fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusal>) -> Result<File, Failure> {
     let failed = |error: Errno| Failure::of(&error.into());
     let seen = fstat(pinned).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! The unwind table of a Go program: rows of its C parts, and rows from Go's own function table.
 //!
-//! In: the function table and the table from `.eh_frame`. Out: one table. The file is read only through the page
-//! cache of its reader.
+//! In: the function table and the table from `.eh_frame`. Out: one table. The program's file is read only
+//! through the page cache of `Bytes`.
 
 use alluvium_symbols::bytes::Bytes;
 use alluvium_symbols::pclntab::Pclntab;
@@ -54,7 +54,7 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             is_signal_return: false,
             offsets: &offsets,
         };
-        // Only assembly functions of the runtime are special, so the names of others are not needed.
+        // Only assembly functions of the runtime are special, so the names of other functions are not needed.
         if function.is_assembly
             && let Some(name) = go.name(bytes, &function)
             && let Some(rest) = name.strip_prefix("runtime.")

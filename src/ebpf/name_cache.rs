@@ -140,7 +140,7 @@ impl NameCache {
         self.spent.names += file.names.bytes().saturating_sub(before);
         self.spent.steps += steps - lines.steps;
         if let Some(time) = lines.time {
-            // The wait divides the share evenly among the files.
+            // With this wait, the look-ups of all files together use `LINES_SHARE` of a CPU.
             let wait = time
                 .div_f64(LINES_SHARE)
                 .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));

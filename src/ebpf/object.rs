@@ -96,7 +96,7 @@ pub(crate) struct KernelSide {
 pub(crate) struct KernelMaps {
     /// Mappings of each process, by its id.
     pub processes: HashOfMaps<MapData, u32, MapData>,
-    /// Rows of each file, by the key of its table.
+    /// Rows of the unwind table of each file, by the key of the table.
     pub tables: HashOfMaps<MapData, u32, MapData>,
 }
 

@@ -1,6 +1,6 @@
 //! Copied stacks that wait for the unwind tables that they need, bounded in bytes and in time.
 //!
-//! In: snapshots of the BPF program. Out: frames, by the same rules as in the kernel.
+//! In: snapshots of stacks from the BPF program. Out: frames, by the same rules as in the kernel.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

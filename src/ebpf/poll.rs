@@ -196,7 +196,7 @@ impl Poller {
         }
         self.is_calm = batch.events.is_empty() && batch.bytes.len() <= MAX_CALM_BYTES;
         if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
-            // The worker counts waits in batches, so an empty batch is sent, too.
+            // The worker measures in batches how long stacks wait, so an empty batch is sent, too.
             return self.work.send(Work::Batch(batch)).is_ok();
         }
         // Each CPU has its own ring, so the events and ticks of a process on several CPUs must be sorted by time.

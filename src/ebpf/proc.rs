@@ -56,7 +56,7 @@ pub struct MapsLine {
 
 #[cfg(test)]
 impl MapsLine {
-    /// Creates the line that a process has after mapping the first page of this file.
+    /// Creates the line of `/proc/PID/maps` for a process that has mapped the first page of this file.
     pub(crate) fn of_file(path: &std::path::Path) -> Self {
         use std::os::unix::fs::MetadataExt;
 

@@ -329,8 +329,8 @@ impl Worker {
                 self.count(&info, &record.comm, record.period, record.stop);
             }
             User::Snapshot(snapshot) => {
-                // The walk in user space may end at the end of the copy, before it reaches the file of this table. Then
-                // no other code would request the table.
+                // The walk in user space may end at the end of the copy, before it reaches the file of the missing
+                // table. Then no other code would request the table.
                 if record.missing != 0 {
                     self.files.request_table(FileId(record.missing));
                 }
