@@ -14,9 +14,9 @@ use aya::maps::MapData;
 
 use alluvium_unwind::Line;
 
-// BPF_MAP_TYPE_ARRAY
+// The map type BPF_MAP_TYPE_ARRAY.
 const ARRAY: u32 = 2;
-/// BPF_F_INNER_MAP | BPF_F_MMAPABLE
+/// Flags of an array: BPF_F_INNER_MAP | BPF_F_MMAPABLE.
 const FLAGS: u32 = 1 << 12 | 1 << 10;
 
 /// A mapping as the BPF program reads it (`struct mapping`).
@@ -43,7 +43,8 @@ impl KernelMapping {
         }
     }
 
-    /// Written instead of the number of mappings if a process is ignored. The BPF program only counts its ticks.
+    /// Written instead of the number of mappings if a process is ignored. The BPF program then only counts
+    /// the ticks of the process.
     pub(crate) const IGNORED: u64 = u64::MAX;
 }
 

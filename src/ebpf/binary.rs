@@ -1,7 +1,7 @@
-//! A file from which processes run code. It is opened once and kept open, so that the profiler can read it after its
-//! process has ended.
+//! A file from which processes run code. It is opened once and kept open, so that the profiler can read it after the
+//! process that mapped it has ended.
 //!
-//! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. The
+//! In: a line of a process's mappings. Out: the build id, code segments, unwind table and functions of the file. The
 //! file is read in pieces and never mapped, so that a file that shrinks meanwhile causes an error and not a signal.
 
 use std::fs::File;
@@ -27,7 +27,7 @@ use alluvium_unwind::{Arch, Packed, Table, eh_frame};
 
 #[derive(Debug)]
 pub struct Binary {
-    /// Path of the file as its process sees it.
+    /// Path of the file as the process that mapped it sees it.
     pub path: Arc<str>,
     /// Build id in hexadecimal digits; may be empty.
     pub build_id: Arc<str>,
@@ -36,7 +36,7 @@ pub struct Binary {
     source: Source,
     /// The first process that was seen with the file. Its mount namespace may contain the debug file.
     key: ProcessKey,
-    /// Owner of the file. The debug file may belong to the same owner.
+    /// Owner of the file. A debug file must belong to this owner or to root.
     user: Option<u32>,
     /// Counts the parts that are left out because of a bound.
     bounds: Bounds,
@@ -102,7 +102,7 @@ impl Binary {
         elf::address_of(&self.segments, offset)
     }
 
-    /// Compiles the unwind table, which is empty if the file has none.
+    /// Compiles the unwind table. The table is empty if the file has no unwind information.
     pub fn compile(&self) -> Packed {
         let mut table = Table::default();
         self.with_elf(&self.source, |file| {
@@ -132,7 +132,7 @@ impl Binary {
         Packed::new(table)
     }
 
-    /// Reads the functions. A stripped file also gets the functions of its separate debug file, or of the symbols that
+    /// Reads the functions. For a stripped file, adds the functions of its separate debug file, or of the symbols that
     /// are packed in the file itself.
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
@@ -175,7 +175,7 @@ impl Binary {
         own
     }
 
-    /// Opens the separate debug file, from the mount namespace of its process or from the profiler's. The names are
+    /// Opens the separate debug file, from the mount namespace of the process or of the profiler. The names in it are
     /// used for all processes that run this binary, so the debug file must belong to the same owner or to root.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>, read: &mut u64) -> Option<Source> {
         if !opener.has_room() {
@@ -221,8 +221,8 @@ pub struct LineLimits {
 }
 
 impl BinaryFunctions {
-    /// Looks up those of the sorted `addresses` that `names` does not contain yet. Returns the addresses whose lines
-    /// were postponed.
+    /// Looks up the sorted `addresses`, except the addresses that `names` already contains. Returns the addresses whose
+    /// lines were postponed.
     pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut LineLimits) -> Vec<u64> {
         self.functions.resolve(addresses, how, names, |source, missing| {
             if lines.steps == 0 {
@@ -362,8 +362,8 @@ fn with_elf(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     (0, false)
 }
 
-/// Returns the head of a source, and whether a bound prevented reading more. If the source is not an ELF file, the head
-/// is empty.
+/// Returns the head of a source (build id and segments), and whether a bound prevented reading more. If the source is
+/// not an ELF file, the head is empty.
 fn head(source: &Source) -> (Head, bool) {
     match source {
         Source::File(kept) => {

@@ -1,4 +1,5 @@
-//! Counts the data that is left out because a file of a process exceeds a bound. Each kind is logged once per file.
+//! Counts the data that is left out because a file of a process exceeds a bound. Each kind of data is logged once
+//! per file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};

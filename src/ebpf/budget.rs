@@ -1,4 +1,4 @@
-//! The memory limit of the profiler, divided among tables, indexes, names, records and the window.
+//! The memory limit of the profiler, divided among unwind tables, indexes, names, waiting records and stacks.
 
 /// Maximum number of bytes for the profiler's tables, names and buffers together, without the base memory of the
 /// process.

@@ -1,5 +1,5 @@
-//! Pairs the stacks that the BPF program walked with copies of the stack memory, to compare its walk with another
-//! unwinder.
+//! Pairs each stack that the BPF program walked with a copy of the stack memory, so that another unwinder can walk the
+//! copy for comparison.
 //!
 //! In: records of copies and of frames. Out: pairs of both, bounded in bytes. There are no copies unless
 //! [`Settings::copies`] enables them.

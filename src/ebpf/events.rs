@@ -1,7 +1,7 @@
 //! The kernel's perf events: the CPU clock that triggers the BPF program, and the side band that reports new
 //! mappings, programs, forks and exits. Numbers and layouts come from perf_event_open(2).
 //!
-//! All system calls and shared memory of perf events are in this file. Its results are owned values.
+//! All system calls and shared memory of perf events are in this file, which returns only owned values.
 #![allow(
     unsafe_code,
     reason = "no crate in use wraps perf_event_open, and its ring is memory shared with the kernel"
@@ -29,7 +29,7 @@ const COMM_EXEC: u64 = 1 << 24;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCK_ID: u64 = 1 << 25;
 const CLOSE_ON_EXEC: u64 = 1 << 3;
-/// PERF_SAMPLE_TIME: together with `SAMPLE_ID_ALL`, each record ends with its time.
+/// The sample field PERF_SAMPLE_TIME. With this field and `SAMPLE_ID_ALL`, each record ends with its time.
 const SAMPLE_TIME: u64 = 1 << 2;
 // `_IOW('$', 8, __u32)`
 const SET_BPF: libc::c_ulong = 0x4004_2408;

@@ -21,7 +21,7 @@ use crate::rows::Rows;
 use crate::trampolines;
 use alluvium_unwind::{Line, Packed, Table};
 
-/// Id of a binary. Ids below 16 stand for addresses without a known binary, such as those of the kernel.
+/// Id of a binary. Ids below 16 stand for addresses without a known binary, such as kernel addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
@@ -39,7 +39,7 @@ impl FileId {
     /// First id of a real file.
     const FIRST: u32 = 16;
 
-    /// Returns the key of its table in the kernel, or 0 for ids that never have a table.
+    /// Returns the key of the binary's table in the kernel, or 0 for ids that never have a table.
     pub(crate) fn table_key(self) -> u32 {
         match self {
             Self::TRAMPOLINES => self.0,
@@ -90,7 +90,7 @@ pub(crate) enum TableChange {
 pub(crate) enum Lookup<'a> {
     Table(&'a Rows),
     FramePointers,
-    /// The rules are unknown until the table was requested and compiled.
+    /// The rules are unknown until the table is requested and compiled.
     Later,
 }
 
@@ -326,7 +326,8 @@ impl Files {
         (self.bytes - idle.min(self.bytes)).saturating_add(wanted) <= self.limit
     }
 
-    /// Drops idle tables, least recently used first, until `wanted` bytes fit. Returns false if they do not fit.
+    /// Drops idle tables, least recently used first, until there is room for `bytes` more bytes. Returns false if there
+    /// cannot be enough room.
     fn make_room(&mut self, bytes: usize) -> bool {
         if !self.has_room(bytes) {
             return false;
@@ -358,7 +359,7 @@ impl Files {
         self.bytes
     }
 
-    /// Ends a window. If too many files are open, closes the least recently used ones. Returns the closed files, and
+    /// Ends a window. If too many files are open, closes the least recently used files. Returns the closed files, and
     /// [`FileId::UNKNOWN`] if a file had no room in the window.
     pub(crate) fn end_window(&mut self) -> Vec<FileId> {
         self.age += 1;

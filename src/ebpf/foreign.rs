@@ -1,10 +1,11 @@
-//! Opens files that other processes name: mapped files, perf maps and jitdumps, debug files in their mount
-//! namespaces.
+//! Opens files that other processes name: mapped files, perf maps, jitdump files, and debug files in the mount
+//! namespaces of the processes.
 //!
 //! In: a process and a path that it controls. Out: a regular file, or nothing. Anyone who may run a program on this
-//! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved
-//! within the root of its process and through no magic link. The file is checked before it is opened, and opening
-//! never blocks. Refused files are counted by reason. This module does not check the contents of files.
+//! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved within
+//! the root of its process or the root of the profiler, and through no magic link. The file is checked before it is
+//! opened, and opening never blocks. Refused files are counted by reason. This module does not check the contents of
+//! files.
 
 use std::fs::File;
 use std::io;
@@ -83,7 +84,7 @@ pub(crate) enum AllowedFile {
     File,
 }
 
-/// Opens files and counts the refused ones. Clones share the counts.
+/// Opens files and counts the refused files. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
@@ -92,7 +93,7 @@ pub struct Opener {
     pub bounds: Bounds,
 }
 
-/// A file that stays open. It counts against the limit until it is dropped.
+/// A file that stays open. It counts against the limit of open files until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub file: File,
@@ -257,7 +258,7 @@ fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
     Ok(pinned)
 }
 
-/// Opens a pinned file for reading, if it is a regular file and `check` accepts it.
+/// Opens a file for reading that is already open with `O_PATH`, if it is a regular file and `check` accepts it.
 fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusal>) -> Result<File, Failure> {
     let failed = |error: Errno| Failure::of(&error.into());
     let seen = fstat(pinned).map_err(failed)?;

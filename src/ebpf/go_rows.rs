@@ -1,7 +1,7 @@
 //! The unwind table of a Go program: rows of its C parts, and rows from Go's own function table.
 //!
-//! In: the function table and the table from `.eh_frame`. Out: one table. The file is read only through the page
-//! cache of its reader.
+//! In: the function table and the table from `.eh_frame`. Out: one table. The program's file is read only
+//! through the page cache of `Bytes`.
 
 use alluvium_symbols::bytes::Bytes;
 use alluvium_symbols::pclntab::Pclntab;
@@ -10,7 +10,8 @@ use alluvium_unwind::{Arch, Table};
 
 /// Maximum number of rows, as for `.eh_frame`.
 const MAX_ROWS: usize = 4_000_000;
-/// Maximum number of pieces of functions that are read. A hostile table can refer to many pieces for each function.
+/// Maximum number of pieces of functions that are read. A piece is a range of addresses with one stack offset. A
+/// hostile table can refer to many pieces for each function.
 const MAX_PIECES: usize = 16_000_000;
 /// Names of the functions that are outermost frames, for Go versions whose table does not mark them.
 const OUTERMOST_FUNCTIONS: [&str; 5] = [
@@ -29,7 +30,7 @@ const STACK_SWITCHES: [&str; 5] = [
     "runtime.cgocallback",
 ];
 
-/// Replaces the rows of `table` in the range of Go's functions.
+/// Returns `table` with new rows in the address range of Go's functions.
 pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, table: Table) -> Table {
     let mut over = Vec::new();
     let mut offsets = Vec::new();
@@ -53,7 +54,7 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             is_signal_return: false,
             offsets: &offsets,
         };
-        // Only assembly functions of the runtime are special, so the names of others are not needed.
+        // Only assembly functions of the runtime are special, so the names of other functions are not needed.
         if function.is_assembly
             && let Some(name) = go.name(bytes, &function)
             && let Some(rest) = name.strip_prefix("runtime.")

@@ -68,7 +68,7 @@ impl KernelSide {
         for (id, change) in changes {
             let key = id.table_key();
             if change == TableChange::Gone {
-                // There may have been no entry.
+                // The table may have no entry.
                 let _ = maps.tables.remove(&key);
                 continue;
             }

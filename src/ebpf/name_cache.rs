@@ -53,11 +53,12 @@ const MAX_NAMES: usize = (256 << 20) - Ranges::MAX_LOOKUP_BYTES;
 const MAX_READ_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes of indexes within a window, besides the index of the file being looked up.
 const MAX_INDEXES: usize = 256 << 20;
-/// Maximum number of files with indexes, which stay open, within a window (`MAX_OPEN`) and after it (`MAX_IDLE`).
+/// Maximum number of files that have indexes and therefore stay open: within a window (`MAX_OPEN`), and after a window
+/// (`MAX_IDLE`).
 const MAX_OPEN: usize = 2048;
 const MAX_IDLE: usize = 512;
-/// Maximum number of steps through debug information in a window, over all files: seconds of a CPU. Further lines are
-/// looked up in a later window.
+/// Maximum number of steps through debug information in a window, over all files. They take some seconds of CPU
+/// time. Further lines are looked up in a later window.
 const MAX_STEPS: usize = 100_000_000;
 
 #[derive(Debug, Default)]
@@ -139,7 +140,7 @@ impl NameCache {
         self.spent.names += file.names.bytes().saturating_sub(before);
         self.spent.steps += steps - lines.steps;
         if let Some(time) = lines.time {
-            // The wait divides the share evenly among the files.
+            // With this wait, the look-ups of all files together use `LINES_SHARE` of a CPU.
             let wait = time
                 .div_f64(LINES_SHARE)
                 .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));
@@ -167,7 +168,7 @@ impl NameCache {
             .count_omission(Omission::Names, said, &process.executable);
     }
 
-    /// Looks up the names of kernel functions for those of the `addresses` that are unknown.
+    /// Looks up the kernel functions at all `addresses` whose names are not known yet.
     pub(crate) fn resolve_kernel(&mut self, addresses: impl Iterator<Item = u64>) {
         let kernel = &mut self.kernel;
         kernel.last_window = self.age;
@@ -200,7 +201,7 @@ impl NameCache {
         self.files.values().map(FileNames::index_bytes).sum::<usize>() + self.kernel.list_bytes()
     }
 
-    /// Returns each holder of names with the window of its last use and the bytes of its names.
+    /// Returns each holder of names, the window in which it was last used, and the number of bytes of its names.
     fn held_names(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
         let files = self
             .files
@@ -291,22 +292,22 @@ impl FileNames {
 /// Names of kernel functions.
 #[derive(Debug, Default)]
 pub struct KernelNames {
-    /// Names looked up so far; an empty name for an address without one.
+    /// Names looked up so far. The name is empty for an address that belongs to no kernel symbol.
     pub names: Ranges,
     /// All symbols, and when they were read; `None` if they were dropped or not needed yet.
     symbols: Option<(kernel::Symbols, Instant)>,
-    /// True if the kernel's list hides the addresses.
+    /// True if the kernel's symbol list hides the addresses.
     hidden: bool,
     /// Window in which the names were last used.
     last_window: u64,
 }
 
-/// If the kernel's list is this old, new addresses cause it to be read again, because modules are loaded and unloaded.
+/// If the kernel's symbol list is this old, new addresses cause it to be read again, because modules come and go.
 const KERNEL_LIST_AGE: Duration = Duration::from_mins(10);
-/// If the kernel's list is this old, an address outside of every function causes it to be read again.
+/// If the kernel's symbol list is this old, an address outside of every function causes it to be read again.
 const KERNEL_LIST_RETRY_AGE: Duration = Duration::from_mins(1);
-/// Upper bound of the length of a kernel function. If an address is farther from the start of the function before it,
-/// it belongs to a module that was loaded after the list was read.
+/// Upper bound of the length of a kernel function. An address that is farther than this from the start of the preceding
+/// function belongs to a module that was loaded after the list was read.
 const KERNEL_FUNCTION: u64 = 64 << 10;
 
 impl KernelNames {

@@ -1,4 +1,4 @@
-//! Converts a process's part of a window to a pprof profile with names.
+//! Converts the stacks of processes in a window to a pprof profile with names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

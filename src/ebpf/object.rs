@@ -36,10 +36,10 @@ pub enum StartError {
     /// A perf event could not be opened.
     #[error("cannot open a perf event on cpu {cpu}: {error}{}", hint(.error))]
     PerfEvent { cpu: u32, error: io::Error },
-    /// Files that processes name cannot be opened within their roots.
+    /// Files that processes name cannot be opened within the roots of the processes.
     #[error(
-        "cannot open files within the roots of processes (openat2, from Linux 5.6 on; a seccomp filter may deny it): \
-         {0}"
+        "cannot open files within the roots of processes (the system call openat2 needs Linux 5.6, and a seccomp \
+         filter may deny it): {0}"
     )]
     Files(io::Error),
     /// A file of the system, or a new thread, is not available.
@@ -96,7 +96,7 @@ pub(crate) struct KernelSide {
 pub(crate) struct KernelMaps {
     /// Mappings of each process, by its id.
     pub processes: HashOfMaps<MapData, u32, MapData>,
-    /// Rows of each file, by the key of its table.
+    /// Rows of the unwind table of each file, by the key of the table.
     pub tables: HashOfMaps<MapData, u32, MapData>,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), S
 }
 
 impl KernelSide {
-    /// Returns the BPF program, which events run.
+    /// Returns the BPF program, which the clocks of the CPUs run.
     pub(crate) fn program(&self) -> &OwnedFd {
         &self.program
     }

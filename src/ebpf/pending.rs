@@ -1,6 +1,6 @@
 //! Copied stacks that wait for the unwind tables that they need, bounded in bytes and in time.
 //!
-//! In: snapshots of the BPF program. Out: frames, by the same rules as in the kernel.
+//! In: snapshots of stacks from the BPF program. Out: frames, by the same rules as in the kernel.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -15,7 +15,8 @@ use alluvium_unwind::{Arch, Stop};
 
 /// Maximum number of user frames, as in the BPF program.
 const MAX_FRAMES: usize = 896;
-/// Maximum number of batches that a stack waits for its tables: ten seconds, or 25 if there is little activity.
+/// Maximum number of batches that a stack waits for its tables. They take ten seconds, or 25 if there is little
+/// activity.
 const MAX_WAIT: u32 = 100;
 
 /// The waiting stacks that a pass walks.
@@ -124,9 +125,9 @@ impl Pending {
         self.queue.is_empty()
     }
 
-    /// Walks the stacks whose tables are available, those that waited too long, and the oldest ones if the queue
-    /// exceeds its limit. With [`WalkPass::Force`], walks all stacks. `spare` bytes may be used in addition to the
-    /// limit.
+    /// Walks the stacks whose tables are available, the stacks that have waited too long, and the oldest stacks if the
+    /// queue exceeds its limit. With [`WalkPass::Force`], walks all stacks. `spare` bytes may be used in addition to
+    /// the limit.
     pub(super) fn walk(&mut self, files: &mut Files, pass: WalkPass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {

@@ -1,4 +1,4 @@
-//! Converts samples of a perf event with registers and stack to records of the BPF program. Does no I/O.
+//! Converts samples of a perf event, with registers and stack, to the record format of the BPF program. Does no I/O.
 //!
 //! The profiler uses these samples on systems that allow perf_event_open(2) but deny bpf(2). The kernel stack arrives
 //! as addresses. For the user stack, each tick copies the registers and the top of the stack, and the profiler walks
@@ -8,15 +8,15 @@ use crate::bytes::{u32_at, u64_at};
 use crate::records::{self, Head};
 use alluvium_unwind::walk::{self, Snapshot};
 
-/// PERF_SAMPLE_TID, TIME, CALLCHAIN, PERIOD, REGS_USER and STACK_USER.
+/// The fields of a sample: PERF_SAMPLE_TID, TIME, CALLCHAIN, PERIOD, REGS_USER and STACK_USER.
 pub(crate) const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
 /// Number of bytes of the stack that are copied.
 pub(crate) const STACK_BYTES: u32 = 16 << 10;
 /// The copied registers, as bits (asm/perf_regs.h).
 pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") { X86_64 } else { ARM64 };
-/// ax, bx, cx, dx, si, di, bp, sp, ip, and r8 to r15.
+/// The copied registers on x86-64: ax, bx, cx, dx, si, di, bp, sp, ip, and r8 to r15.
 const X86_64: u64 = 0x1ff | 0xff << 16;
-/// Frame pointer, return address, stack pointer and instruction pointer.
+/// The copied registers on arm64: frame pointer, return address, stack pointer and instruction pointer.
 const ARM64: u64 = 0xf << 29;
 
 /// Number of copied registers. They are in the order of their bits.
@@ -26,8 +26,8 @@ const COPIED: usize = REGISTERS.count_ones() as usize;
 /// numbers.
 type TrackedRegisters = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-/// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests can
-/// cover the code for both architectures on either of them.
+/// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests on
+/// either architecture can cover the code for both.
 fn arrange(copied: &[u64]) -> Option<TrackedRegisters> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {

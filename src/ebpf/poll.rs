@@ -1,9 +1,9 @@
 //! The polling thread moves records from the kernel's rings into batches. It never waits for files or for the worker.
 //!
-//! In: the ring of the BPF program (or the rings of perf events), side bands, clocks. Out: batches to the worker,
-//! bounded in bytes. While the worker is behind, records stay in the kernel's ring. If the ring is full, too, the BPF
-//! program counts the lost records. The thread also keeps the rate within the CPU limit and follows CPUs that go
-//! online or offline.
+//! In: the ring of the BPF program (or the rings of perf events), the side bands (rings of process events), and the
+//! clocks. Out: batches to the worker, bounded in bytes. While the worker is behind, records stay in the kernel's ring.
+//! If the ring is full, too, the BPF program counts the lost records. The thread also keeps the rate within the CPU
+//! limit and follows CPUs that go online or offline.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval after a poll with few records. It is longer, because waking two threads costs more than reading the
 /// records of a few ticks.
 const CALM_POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// A poll found few records if it read at most this many bytes and no events: a hundredth of the ring.
+/// A poll that read at most this many bytes and no events found few records. This is a hundredth of the smallest ring.
 const MAX_CALM_BYTES: usize = 10 << 10;
 /// Interval at which the rate and the CPUs are checked.
 const GOVERN_INTERVAL: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ pub(super) enum Source {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Everything,
-    /// No records while too many bytes wait for the worker. The records stay in the ring.
+    /// All records, or none while too many bytes wait for the worker. The records then stay in the ring.
     WithinLimit,
 }
 
@@ -196,7 +196,7 @@ impl Poller {
         }
         self.is_calm = batch.events.is_empty() && batch.bytes.len() <= MAX_CALM_BYTES;
         if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
-            // The worker counts waits in batches, so an empty batch is sent, too.
+            // The worker measures in batches how long stacks wait, so an empty batch is sent, too.
             return self.work.send(Work::Batch(batch)).is_ok();
         }
         // Each CPU has its own ring, so the events and ticks of a process on several CPUs must be sorted by time.

@@ -56,7 +56,7 @@ pub struct MapsLine {
 
 #[cfg(test)]
 impl MapsLine {
-    /// Creates the line that a process has after mapping the first page of this file.
+    /// Creates the line of `/proc/PID/maps` for a process that has mapped the first page of this file.
     pub(crate) fn of_file(path: &std::path::Path) -> Self {
         use std::os::unix::fs::MetadataExt;
 
@@ -167,8 +167,9 @@ pub(crate) fn container_id(pid: u32) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the innermost container id in a cgroup file, from any of its lines. An id is 64 hexadecimal digits between
-/// other characters (`/docker/ID`, `cri-containerd-ID.scope`, `/kubepods/.../ID`).
+/// Returns the container id in the first line of a cgroup file that contains one. If the line contains several ids,
+/// returns the last, innermost id. An id is 64 hexadecimal digits between other characters (`/docker/ID`,
+/// `cri-containerd-ID.scope`, `/kubepods/.../ID`).
 pub fn container_id_of(cgroup: &str) -> &str {
     for line in cgroup.lines() {
         let found = line

@@ -1,7 +1,7 @@
 //! A process: its identity, and the files mapped in its memory.
 //!
-//! In: lines of `/proc/PID/maps` and events of the side band. Out: the file of an address. A process that has ended
-//! keeps the data that was read before.
+//! In: lines of `/proc/PID/maps`, and events such as new mappings and forks. Out: the file of an address. A process
+//! that has ended keeps the data that was read before.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ pub(super) struct Process {
     /// False until a tick hits the process, and again when its mappings become doubtful. The BPF program gets only the
     /// mappings of active processes.
     pub active: bool,
-    /// True if the mappings have changed since they were written.
+    /// True if the mappings have changed since they were written to the kernel.
     pub is_stale: bool,
     /// True if events of the process may have been lost.
     pub is_doubtful: bool,
-    /// True if the BPF program has its mappings.
+    /// True if the BPF program has the mappings of the process.
     pub in_kernel: bool,
     /// Number of batches since the process ended, plus one; 0 while it runs.
     pub exited: u32,
@@ -43,14 +43,14 @@ pub(super) struct Mapping {
     pub start: u64,
     /// End address (exclusive).
     pub end: u64,
-    /// The file that is mapped there.
+    /// The file that is mapped at these addresses.
     pub file: FileId,
     /// Difference between an address in the process and the corresponding address in the file's tables.
     pub bias: u64,
 }
 
 /// The executable mappings of a process until it runs another program, sorted by start, without overlaps. A copied
-/// stack keeps the image of the time of its copy.
+/// stack keeps the image that was current when it was copied.
 pub(super) type Image = Arc<RwLock<Vec<Mapping>>>;
 
 impl Process {
@@ -75,7 +75,8 @@ impl Process {
         }
     }
 
-    /// Creates a child process that differs only in its id.
+    /// Creates a child process with the id `pid` and otherwise the same identity. The child also has the same mappings,
+    /// or is doubtful if there are too many mappings to copy.
     pub(crate) fn fork(&self, pid: u32) -> Self {
         let mut child = Self::new(pid, 0);
         child.info = Arc::new(ProcessInfo {
@@ -105,8 +106,8 @@ impl Process {
         info.user = proc::user(info.pid).or(info.user);
     }
 
-    /// Replaces the mappings with those in `/proc`, or keeps them if the process has ended. Returns the number of
-    /// mappings that are left out because the process has too many.
+    /// Replaces the mappings with the mappings in `/proc`, or keeps the old ones if the process has ended. Returns the
+    /// number of mappings that are left out because the process has too many.
     pub(super) fn read(&mut self, files: &mut Files) -> u64 {
         self.is_doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();

@@ -22,7 +22,7 @@ use crate::worker::Worker;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
     Program,
-    /// Perf events only, and the reason.
+    /// The profiler uses only perf events, for this reason.
     Events(String),
 }
 
@@ -95,7 +95,7 @@ impl Profiler {
         self.request_window(PollRequest::Take)
     }
 
-    /// Stops the clocks and returns the last window. The accounts count the ticks that are in no window by reason.
+    /// Stops the clocks and returns the last window. The accounts count, by reason, the ticks that are in no window.
     pub fn finish(mut self) -> Result<Window, ThreadEnded> {
         self.stop()
     }
@@ -126,7 +126,7 @@ impl Profiler {
         &self.cost
     }
 
-    /// Returns the opener, which opens files of processes and counts the refused ones.
+    /// Returns the opener, which opens files of processes and counts the refused files.
     pub fn opener(&self) -> &Opener {
         &self.opener
     }
@@ -143,7 +143,7 @@ impl Drop for Profiler {
     }
 }
 
-/// Loads the BPF program, or prepares for perf events only if the kernel refuses the program.
+/// Loads the BPF program. If the kernel refuses the program, prepares to use perf events alone.
 fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>, Engine), StartError> {
     let events = |why: String| {
         let source = Source::Events {

@@ -1,5 +1,5 @@
-//! The rows of a file's table. They are in this process's memory until the kernel has them, and then only in the
-//! kernel's memory, so that they exist once.
+//! The rows of a file's unwind table. They are in this process's memory until the kernel has them, and then only in
+//! the kernel's memory, so that they exist once.
 //!
 //! In: a packed table, or the kernel's memory. Out: the row for an address. `files` decides which tables exist.
 

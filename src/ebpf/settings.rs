@@ -12,11 +12,12 @@ pub struct Settings {
     pub comm: bool,
     pub scope: Scope,
     pub budget: Budget,
-    /// CPU limit of the profiler as a share of one CPU. The rate is lowered to stay within it. `None` for no limit.
+    /// CPU limit of the profiler as a share of one CPU. The rate is lowered to stay within the limit. `None` for no
+    /// limit.
     pub cpu_limit: Option<f64>,
     pub engine: Choice,
     /// If true, each user stack is also copied into [`Window::copies`](crate::Window::copies), to compare the
-    /// walk of the BPF program with other unwinders. Multiplies the cost.
+    /// walk of the BPF program with other unwinders. This multiplies the cost of profiling.
     pub copies: bool,
 }
 
@@ -24,7 +25,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     All,
-    /// This process and those that it starts from now on.
+    /// This process, and the processes that it starts from now on.
     Process(u32),
     /// Only the processes that this process starts from now on.
     ChildrenOf(u32),

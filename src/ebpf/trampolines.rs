@@ -1,10 +1,10 @@
 //! CPython's trampolines, which make Python functions visible to profilers (`-X perf`, from 3.12 on; see "Python
-//! support for the Linux perf profiler" in its manual).
+//! support for the Linux perf profiler" in Python's manual).
 //!
 //! Each function of a script has its own trampoline, which only calls the interpreter. The perf map contains the name
 //! of each trampoline. The trampolines of 3.13 for x86-64 move the stack pointer by a word and set up no frame pointer.
-//! An unwinder that follows frame pointers therefore loses all functions except the innermost. Trampolines are
-//! recognised by their bytes, which are the same in all of them.
+//! An unwinder that follows frame pointers therefore loses all functions except the innermost. The profiler
+//! recognises trampolines by their bytes, which are the same in every trampoline.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -16,7 +16,7 @@ use alluvium_unwind::{Arch, Row, Rule};
 const ARENA_BYTES: u64 = 64 << 10;
 /// `endbr64`, in builds that guard indirect jumps.
 const GUARD: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-/// `sub rsp, 8; call rcx; add rsp, 8; ret`
+/// The code of a trampoline: `sub rsp, 8; call rcx; add rsp, 8; ret`.
 const PIECE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
 
 /// Returns true if memory without a file holds trampolines, judged by its first bytes.

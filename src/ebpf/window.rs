@@ -13,8 +13,8 @@ use alluvium_unwind::Stop;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
     pub file: FileId,
-    /// Virtual address in the binary. For a caller it is the last byte of the call, and for [`FileId::COMM`] the
-    /// index of the thread's name.
+    /// Virtual address in the binary. In the frame of a caller, it is the last byte of the call. For [`FileId::COMM`],
+    /// it is the index of the thread's name.
     pub address: u64,
 }
 
@@ -80,9 +80,9 @@ pub struct FrameSources {
 
 /// Counts of ticks since the start of the profiler.
 ///
-/// `expected` is the sum of `missed` and `ticks`, and `ticks` is the sum of the six fields after it. Each record
-/// written to the ring (`stacks` and `snapshots`) is in a window (`samples`, the sum of `by_stop`), `filtered`,
-/// `malformed`, or in transit.
+/// `expected` is the sum of `missed` and `ticks`, and `ticks` is the sum of `stacks`, `snapshots`, `ring_full`, `idle`
+/// and `ignored`. Each record written to the ring (`stacks` and `snapshots`) is in a window (`samples`, the sum of
+/// `by_stop`), `filtered`, `malformed`, or in transit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// Ticks that were due: the running time of all clocks, divided by their period.
@@ -105,11 +105,11 @@ pub struct Accounts {
     pub filtered: u64,
     /// Records that could not be parsed.
     pub malformed: u64,
-    /// Samples whose stack was folded into one, because a window had too many different stacks.
+    /// Samples that were folded into one stack per process, because a window had too many different stacks.
     pub folded: u64,
     /// Samples by the reason why the walk of the user stack ended, in the order of [`Stop::ALL`].
     pub by_stop: [u64; Stop::ALL.len()],
-    /// Lost records of the side band.
+    /// Process events, such as new mappings and forks, that were lost because their ring was full.
     pub events_lost: u64,
     /// Mappings that were left out because their process has too many.
     pub mappings_lost: u64,
@@ -202,7 +202,7 @@ impl OpenWindow {
         self.limit.saturating_sub(self.bytes)
     }
 
-    /// Returns the frame of a thread's name.
+    /// Returns the frame that stands for a thread's name.
     pub(crate) fn comm(&mut self, comm: &[u8; 16]) -> Frame {
         let comms = &mut self.comms;
         let address = *self.comm_index.entry(*comm).or_insert_with(|| {

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use crate::events::ProcessEvent;
 use crate::window::{Accounts, Window};
 
-/// Number of bytes that an event counts in the backlog, in addition to its texts.
+/// Number of bytes by which an event increases the backlog, in addition to the bytes of its text.
 const EVENT_BYTES: usize = 128;
 
 /// A message to the worker.
@@ -48,7 +48,7 @@ impl Batch {
             .filter_map(|(time, from, to)| Some((*time, self.bytes.get(*from..*to)?)))
     }
 
-    /// Returns the number of bytes that the batch counts in the backlog.
+    /// Returns the number of bytes by which the batch increases the backlog.
     pub(super) fn size(&self) -> usize {
         let events: usize = self
             .events

@@ -329,8 +329,8 @@ impl Worker {
                 self.count(&info, &record.comm, record.period, record.stop);
             }
             User::Snapshot(snapshot) => {
-                // The walk in user space may end at the end of the copy, before it reaches the file of this table. Then
-                // no other code would request the table.
+                // The walk in user space may end at the end of the copy, before it reaches the file of the missing
+                // table. Then no other code would request the table.
                 if record.missing != 0 {
                     self.files.request_table(FileId(record.missing));
                 }
@@ -344,7 +344,7 @@ impl Worker {
     /// Follows a process if one of its ancestors is followed. On a busy machine the event of its fork may have been
     /// lost.
     fn follow_descendant(&mut self, pid: u32) -> bool {
-        /// Maximum number of generations searched above the process.
+        /// Maximum number of ancestors that are checked.
         const MAX_GENERATIONS: usize = 16;
         if self.kernel.is_ignored(pid) || pid == std::process::id() {
             return false;
@@ -386,7 +386,7 @@ impl Worker {
             process.active = true;
             process.is_stale = true;
             process.identify();
-            // This applies to forks of unknown processes, and to processes whose events were lost.
+            // The mappings may be missing or wrong after a fork of an unknown process, or if events were lost.
             if process.is_doubtful || process.image.read().is_empty() {
                 self.accounts.mappings_lost += process.read(&mut self.files);
             }
@@ -394,7 +394,7 @@ impl Worker {
     }
 
     fn walk_pending(&mut self, pass: WalkPass) {
-        // At the start, most stacks wait and the window contains few stacks.
+        // Waiting stacks may use the free bytes of the window: at the start, most stacks wait and the window has few.
         for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
             let waiting = &walked.waiting;
             self.frames.clear();

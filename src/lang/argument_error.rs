@@ -1,7 +1,7 @@
 //! Errors in the arguments of a block: the path in the body, the problem, and the accepted values.
 //!
-//! The conversion of a body to a typed value creates these errors. Its caller has the text and turns the errors into
-//! diagnostics with positions.
+//! The conversion of a body to a typed value creates these errors. The caller of the conversion has the text and turns
+//! the errors into diagnostics with positions.
 
 /// An error about the value of an argument, or about a whole body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

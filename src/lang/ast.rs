@@ -38,7 +38,7 @@ pub struct Attribute {
     pub value: Expression,
 }
 
-/// `dotted.name "label" { ... }`
+/// A block: `dotted.name "label" { ... }`.
 #[derive(Debug, Clone)]
 pub struct Block {
     /// The whole name, with its dots.
@@ -78,7 +78,7 @@ pub struct Expression {
 pub enum ExpressionKind {
     /// A number, string, bool or null as written.
     Literal {
-        /// [`TokenKind::Number`], `Float`, `String`, `Bool` or `Null`.
+        /// The kind of the literal: [`TokenKind::Number`], `Float`, `String`, `Bool` or `Null`.
         kind: TokenKind,
         /// The text, including quotes.
         text: Arc<str>,
@@ -116,7 +116,7 @@ pub enum ExpressionKind {
     },
     /// A prefix operator: `!value` or `-value`.
     Unary {
-        /// [`TokenKind::Not`] or `Subtract`.
+        /// The token of the operator: [`TokenKind::Not`] or `Subtract`.
         operator: TokenKind,
         /// The operand of the operator.
         value: Box<Expression>,
@@ -127,9 +127,9 @@ pub enum ExpressionKind {
         operator: TokenKind,
         /// Byte offset of the operator.
         at: usize,
-        /// The operand on its left.
+        /// The operand on the left of the operator.
         left: Box<Expression>,
-        /// The operand on its right.
+        /// The operand on the right of the operator.
         right: Box<Expression>,
     },
     /// An expression in brackets: `(inner)`.
@@ -232,7 +232,7 @@ pub(super) struct Parts<'a> {
     /// The name of an identifier, or of the field that is accessed.
     pub name: Option<&'a str>,
     pub operator: Option<TokenKind>,
-    /// The expressions directly below, in the order written.
+    /// The expressions directly below this expression, in the order written.
     pub operands: Vec<&'a Expression>,
     /// The fields of an object.
     pub fields: &'a [Field],

@@ -20,7 +20,8 @@ pub trait FromValue: Sized {
     /// True if the attribute may be omitted without a default.
     const IS_OPTIONAL: bool = false;
 
-    /// Converts the value of the attribute `name`. The path of an error starts after that name: empty, or `[2]`.
+    /// Converts the value of the attribute `name`. The path of an error is relative to the attribute:
+    /// it is empty, or for example `[2]` for an item of a list.
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError>;
 }
 

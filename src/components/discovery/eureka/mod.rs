@@ -96,7 +96,7 @@ struct DataCenter {
     metadata: Metadata,
 }
 
-/// Child elements by name, and attributes by name with a leading `@`.
+/// The text of each child element by its name, and of each attribute by its name with a leading `@`.
 type Metadata = BTreeMap<String, String>;
 
 impl Discovery for Eureka {

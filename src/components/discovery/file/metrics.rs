@@ -10,7 +10,7 @@ use alluvium_telemetry::metrics::Scope;
 pub(super) struct FileMetrics {
     /// Number of refreshes. Each refresh reads all files.
     pub refreshes: Counter,
-    /// Number of failed reads of files. If a file cannot be read, each refresh counts it again.
+    /// Number of failed reads of files. A file that cannot be read is counted at each refresh.
     pub errors: Counter,
     /// Number of targets that are currently exported.
     pub targets: Gauge,
@@ -22,12 +22,12 @@ impl FileMetrics {
         let metrics = Self::default();
         scope.register(
             "discovery_file_refreshes",
-            "Refreshes, each of which reads all files",
+            "Refreshes; each refresh reads all files",
             metrics.refreshes.clone(),
         );
         scope.register(
             "discovery_file_read_errors",
-            "Files that could not be read, counted again at each refresh",
+            "Failed reads of files; a file that cannot be read is counted at each refresh",
             metrics.errors.clone(),
         );
         scope.register(

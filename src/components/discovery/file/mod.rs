@@ -152,7 +152,7 @@ impl Component<FileArguments> for FileDiscovery {
             if shutdown.is_cancelled() {
                 Ok(())
             } else {
-                Err(ComponentError("reading files panicked".to_owned()))
+                Err(ComponentError("the thread that reads files panicked".to_owned()))
             }
         })
     }

@@ -76,7 +76,7 @@ struct Linode {
     arguments: LinodeArguments,
 }
 
-/// Details of addresses, and the IPv6 ranges that are routed to them.
+/// The IP addresses of the account with their details, and the IPv6 ranges that are routed to these addresses.
 struct Addresses {
     by_address: BTreeMap<String, Value>,
     /// IPv6 ranges by the address that they are routed to.

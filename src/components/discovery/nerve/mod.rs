@@ -1,6 +1,7 @@
 //! `discovery.nerve`: discovers the services that Nerve registers in ZooKeeper.
 //!
-//! In: the nodes at and below the paths. Out: a target for each node that contains a member.
+//! In: the ZooKeeper nodes at and below the configured paths. Out: a target for each node that describes a member of a
+//! service.
 
 use serde::Deserialize;
 

@@ -196,7 +196,7 @@ impl OpenStack {
         Ok(url)
     }
 
-    /// Returns all items of a list. Every page has the path of the first page, so only the query of the link is used.
+    /// Returns all items of a list. A page links to the next page, which differs from the first page only in the query.
     async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, DiscoveryError> {
         let url = &url;
         let all = all_pages(|query: Option<String>| async move {

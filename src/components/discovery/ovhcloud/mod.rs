@@ -180,7 +180,7 @@ impl Discovery for Ovhcloud {
             }
         }
         for error in &failures {
-            tracing::warn!(error = error.to_string(), "server of OVHcloud skipped");
+            tracing::warn!(error = error.to_string(), "skipped a server of OVHcloud");
         }
         match failures.pop() {
             Some(error) if targets.is_empty() => Err(error),

@@ -146,7 +146,7 @@ impl ProcessDiscovery {
             let this = self.clone();
             tokio::task::spawn_blocking(move || this.refresh(if is_due { Look::All } else { Look::New }))
                 .await
-                .map_err(|error| ComponentError(format!("reading processes panicked: {error}")))?;
+                .map_err(|error| ComponentError(format!("the thread that reads processes panicked: {error}")))?;
             let pause = LOOK.min(self.arguments.lock().refresh_interval.get());
             tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),

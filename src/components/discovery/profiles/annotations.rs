@@ -21,7 +21,7 @@ type Convention = fn(&Pod) -> Option<Requests>;
 /// annotations to Pyroscope's annotations.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
 
-/// Annotations that name the service. The first of these annotations that a pod has applies.
+/// Annotations that name the service. If a pod has several of them, the first in this list applies.
 const SERVICES: [&str; 4] = [
     "pyroscope.io/application-name",
     "pyroscope.io/service_name",
@@ -32,7 +32,7 @@ const SERVICES: [&str; 4] = [
 /// Kinds of profiles that `pyroscope.scrape` scrapes by default.
 const USUAL: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
 
-/// Kinds of profiles, each with the path from which kube-profefe scrapes it. The path is relative to the base path.
+/// Kinds of profiles, each with the path from which kube-profefe scrapes it, relative to `profefe.com/path`.
 const OF_PROFEFE: [(&str, &str); 5] = [
     ("block", "block"),
     ("goroutine", "goroutine"),
@@ -42,7 +42,7 @@ const OF_PROFEFE: [(&str, &str); 5] = [
 ];
 /// The base path of the default paths of `pyroscope.scrape`. A target with this base path needs no path label.
 const USUAL_BASE: &str = "/debug/pprof";
-/// The port that kube-profefe uses if the annotation is missing or is not a port.
+/// The port that kube-profefe uses if the annotation `profefe.com/port` is missing or is not a port.
 const PROFEFE_PORT: u16 = 6060;
 
 /// Returns the targets that the annotations of a pod request.
@@ -108,7 +108,7 @@ impl<'a> Pod<'a> {
         self.annotation(name) == "true"
     }
 
-    /// Returns NAME and value of each annotation `PREFIX NAME SUFFIX` whose value is `true` or `false`.
+    /// Returns NAME and value of each annotation `{prefix}NAME{suffix}` that is set to `true` or `false`.
     fn switches(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let prefix = format!("{PREFIX}pod_annotation_{}", label_name(prefix));
         let suffix = label_name(suffix);

@@ -1,6 +1,6 @@
 //! `discovery.serverset`: discovers the members of serversets in ZooKeeper.
 //!
-//! In: the nodes at and below the paths. Out: a target for each node that contains a member.
+//! In: the ZooKeeper nodes at and below the configured paths. Out: a target for each node that describes a member.
 
 use std::collections::BTreeMap;
 

@@ -62,7 +62,7 @@ pub(super) struct Repository {
     auth: Auth,
 }
 
-/// The environment of a command, and the files that it needs. The files are deleted on drop.
+/// The environment variables of a git command, and the files that it needs. The files are deleted on drop.
 #[derive(Default)]
 struct Access {
     variables: Vec<(String, String)>,

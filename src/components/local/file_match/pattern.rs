@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
 
-/// Maximum number of patterns without alternatives to which one pattern may expand.
+/// Maximum number of patterns that result from one pattern if each pair of braces is replaced by its alternatives.
 const MAX_PATTERNS: usize = 256;
 /// Maximum number of files that one pattern may match.
 const MAX_FILES: usize = 100_000;

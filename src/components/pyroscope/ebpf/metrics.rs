@@ -101,7 +101,7 @@ impl EbpfMetrics {
         );
         scope.register(
             "pyroscope_ebpf_ticks",
-            "Ticks of the clock that were due on all CPUs",
+            "Ticks that were due, on all CPUs together",
             metrics.ticks.clone(),
         );
         scope.register(
@@ -143,7 +143,7 @@ impl EbpfMetrics {
         }
     }
 
-    /// Counts the parts that were left out between two states of the counters.
+    /// Counts the parts of files and processes that were left out between two states of the counters.
     pub(super) fn left_out(&self, before: &OmissionCounts, after: &OmissionCounts) {
         for (index, what) in Omission::ALL.iter().enumerate() {
             self.left_out

@@ -1,8 +1,8 @@
 //! `pyroscope.ebpf`: samples the stacks of every process of this machine from within the kernel.
 //!
 //! In: targets that name processes or containers. Out: a CPU profile for each target and interval. The profiler itself
-//! is `alluvium_ebpf`. This component provides its settings and adds labels to its stacks. If a permission is missing,
-//! the component reports that in its health and retries.
+//! is `alluvium_ebpf`; a session is one run of it. This component provides the settings of the profiler and adds labels
+//! to the stacks. If a permission is missing, the component reports that in its health and retries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! One run of the profiler on its own thread. At the end of each interval it collects the window and builds a profile
-//! for each target.
+//! One run of the profiler on its own thread. At the end of each interval it collects a window, which contains the
+//! stacks of the interval, and builds a profile for each target.
 //!
 //! Samples of processes without a target are kept for some intervals, because discovery may list a process late.
 

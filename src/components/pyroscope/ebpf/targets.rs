@@ -1,4 +1,4 @@
-//! Finds the target of a process and builds the labels of its profiles. Pure.
+//! Finds the target of a process and builds the labels of its profiles. The module does no I/O.
 
 use std::collections::HashMap;
 use std::sync::Arc;

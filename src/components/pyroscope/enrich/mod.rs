@@ -1,7 +1,8 @@
 //! `pyroscope.enrich`: adds the labels of a target to the profiles that match it.
 //!
 //! In: targets, and profiles through the exported receiver. Out: the profiles to `forward_to`, with the labels of their
-//! target. A profile matches a target if their match labels have the same value. The pprof bytes are not decoded.
+//! target. A profile matches a target if its label `profiles_match_label` has the value of the label
+//! `target_match_label` of the target. The pprof bytes are not decoded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -65,11 +66,11 @@ struct Enrich {
     index: RwLock<Arc<Index>>,
 }
 
-/// The targets by the value of their match label.
+/// The labels of the targets, by the value of the label `target_match_label`.
 #[derive(Default)]
 struct Index {
     profile_label: Arc<str>,
-    /// Labels to copy, by the value that the profile's label must have.
+    /// Labels to copy, by the value that the profile's label `profile_label` must have.
     labels: HashMap<Arc<str>, Target>,
 }
 
@@ -100,7 +101,7 @@ impl EnrichMetrics {
         let profiles = Family::default();
         scope.register(
             "pyroscope_enrich_profiles",
-            "Profiles received, by whether a target matched",
+            "Received profiles, by whether a target matched",
             profiles.clone(),
         );
         Self { profiles }

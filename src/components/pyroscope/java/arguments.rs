@@ -42,7 +42,7 @@ arguments! {
         event: Arc<str> = "itimer",
         /// Duration of one recording.
         interval: Interval = "60s",
-        /// Shortest wait for a lock that is recorded. Empty turns lock samples off.
+        /// Minimum duration of recorded waits for a lock. Empty turns lock samples off.
         lock: Arc<str> = "10ms",
         /// Log level of async-profiler.
         log_level: Arc<str> = "INFO",

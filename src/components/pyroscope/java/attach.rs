@@ -102,7 +102,8 @@ impl Command<'_> {
         words.iter().flat_map(|word| word.bytes().chain([0])).collect()
     }
 
-    /// Returns the result code and the text of an answer. The code of an agent is in the text.
+    /// Returns the result code and the text of an answer. The text of an answer to `Load` contains the result code of
+    /// the agent.
     fn result(self, answer: &str) -> (i64, &str) {
         let (code, text) = answer.split_once('\n').unwrap_or((answer, ""));
         let code = code.trim().parse().unwrap_or(-1);

@@ -1,4 +1,4 @@
-//! Builds the settings of JDK Flight Recorder, in the form of a `.jfc` file. Pure.
+//! Builds the settings of JDK Flight Recorder, in the form of a `.jfc` file. The module does no I/O.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::pyroscope::java::arguments::ProfilingConfig;
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// First Java version that samples allocations at a steady rate. Older versions record only the allocations that need a
-/// new buffer or do not fit into a buffer.
+/// new thread-local allocation buffer (TLAB) or do not fit into one.
 const ALLOCATION_SAMPLES: u32 = 16;
 
 /// Returns the settings for a version of Java.

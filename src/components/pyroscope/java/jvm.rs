@@ -1,6 +1,7 @@
 //! Finds out whether a process is a JVM to which the collector can attach.
 //!
-//! In: a process id. Out: the ids of the process in the collector's and in its own namespace, and its user and group.
+//! In: a process id. Out: the ids of the process in the collector's PID namespace and in its own PID namespace, and its
+//! user and group.
 
 use std::io::{self, Read};
 

@@ -1,4 +1,4 @@
-//! Builds the options of async-profiler's agent, which are separated by commas. Pure.
+//! Builds the options of async-profiler's agent, which are separated by commas. The module does no I/O.
 
 use std::time::Duration;
 

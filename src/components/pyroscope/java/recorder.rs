@@ -104,7 +104,7 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// Returns true if these arguments need the same recorder and the same folder as this value.
+    /// Returns true if this value has the recorder and the folder that the arguments need.
     pub(super) fn is_for(&self, arguments: &JavaArguments) -> bool {
         let folder = arguments.tmp_dir.trim_end_matches('/');
         folder == self.folder && Recorder::find(&arguments.dist).is_ok_and(|recorder| recorder == self.recorder)

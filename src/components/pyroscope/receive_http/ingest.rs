@@ -1,6 +1,7 @@
 //! Turns a request to `/ingest` into a profile.
 //!
-//! The body stays unchanged, in any format. The parts of the name become labels, so that relabel rules can act on them.
+//! The body stays unchanged, in any format. The URL parameter `name`, such as `shop{zone=eu}`, becomes labels, so that
+//! relabel rules can act on them.
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -16,7 +17,7 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// A request without its body.
 #[derive(Debug)]
 pub(super) struct IngestRequest {
-    /// The labels from the name, with the labels that a server adds.
+    /// The labels from the parameter `name`, with the labels that a server adds.
     pub labels: Labels,
     /// The head of the upload: its query, content type and content encoding. It precedes the body in the bytes of the
     /// profile.
@@ -48,7 +49,8 @@ pub(super) fn with_service(labels: &Labels) -> Labels {
     }
 }
 
-/// Returns the query without the name. Relative times become absolute, because the profile may be sent later.
+/// Returns the query without the parameter `name`. Relative times become absolute, because the profile may be sent
+/// later.
 fn kept(query: &str, read: &IngestQuery) -> String {
     let mut kept = url::form_urlencoded::Serializer::new(String::new());
     let mut times = [("from", read.from_nanos, false), ("until", read.until_nanos, false)];

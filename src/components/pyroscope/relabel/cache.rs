@@ -1,8 +1,8 @@
 //! A bounded cache of the results of the rules, by labels.
 //!
-//! The cache consists of two generations instead of a list in order of use. A used entry moves to the young generation.
-//! When the young generation holds half of the limit, it becomes the old generation, and the previous old generation is
-//! dropped. The cache never exceeds its limit, and entries that are used every few seconds stay.
+//! The cache consists of a young and an old generation instead of a list in order of use. A used entry moves to the
+//! young generation. When the young generation holds half of the limit, it becomes the old generation, and the previous
+//! old generation is dropped. The cache never exceeds its limit, and entries that are used every few seconds stay.
 
 use std::collections::HashMap;
 

@@ -17,13 +17,13 @@ pub(super) struct RelabelMetrics {
     pub written: Gauge,
     /// Profiles that the rules dropped.
     pub dropped: Gauge,
-    /// Results taken from the cache.
+    /// Profiles whose result of the rules was in the cache.
     pub cache_hits: Gauge,
-    /// Results that were not in the cache and were computed.
+    /// Profiles whose result of the rules was computed, because it was not in the cache.
     pub cache_misses: Gauge,
-    /// Number of results in the cache.
+    /// Number of results of the rules in the cache.
     pub cache_size: Gauge,
-    /// Samples that the rules for samples dropped.
+    /// Samples that the blocks `sample_rule` dropped.
     pub samples_dropped: Counter,
     /// Profiles whose samples cannot be read, because they are not pprof.
     pub unread: Counter,
@@ -51,17 +51,17 @@ impl RelabelMetrics {
             ),
             (
                 "pyroscope_relabel_cache_hits",
-                "Results taken from the cache",
+                "Profiles whose result of the rules was in the cache",
                 &metrics.cache_hits,
             ),
             (
                 "pyroscope_relabel_cache_misses",
-                "Results that were not in the cache and were computed",
+                "Profiles whose result of the rules was computed, because it was not in the cache",
                 &metrics.cache_misses,
             ),
             (
                 "pyroscope_relabel_cache_size",
-                "Number of results in the cache",
+                "Number of results of the rules in the cache",
                 &metrics.cache_size,
             ),
         ] {
@@ -69,12 +69,12 @@ impl RelabelMetrics {
         }
         scope.register(
             "pyroscope_relabel_samples_dropped",
-            "Samples that the rules for samples dropped",
+            "Samples that the blocks sample_rule dropped",
             metrics.samples_dropped.clone(),
         );
         scope.register(
             "pyroscope_relabel_profiles_unread",
-            "Profiles to which the rules for samples were not applied, because they are not pprof",
+            "Profiles to which the blocks sample_rule were not applied, because the profiles are not pprof",
             metrics.unread.clone(),
         );
         metrics

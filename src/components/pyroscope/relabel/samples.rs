@@ -35,7 +35,7 @@ pub(super) enum Left {
 /// The result of the rules for one set of labels.
 enum After<'a> {
     Same(&'a [SampleLabel<'a>]),
-    /// The labels before, and the labels after.
+    /// The labels before the rules, and the labels after the rules.
     Changed(&'a [SampleLabel<'a>], LabelMap),
     Dropped,
 }

@@ -81,7 +81,7 @@ arguments! {
         max_profile_bytes: ByteSize = "64MiB",
         /// Maximum number of samples of a profile. A profile with more samples is dropped. 0 means no limit.
         max_profile_samples: Natural = 0,
-        /// Maximum number of targets to scrape. If the list has more targets, only its first targets are scraped. 0
+        /// Maximum number of targets to scrape. If there are more targets, only the first targets are scraped. 0
         /// means no limit.
         max_targets: Natural = 0,
     }
@@ -166,7 +166,7 @@ pub(crate) struct ProfileKind {
     pub increase: bool,
 }
 
-/// Selects kinds: only enabled kinds are scraped from targets without the label `__profile_kinds__`.
+/// Selects the enabled or the disabled kinds. Targets without the label `__profile_kinds__` have only enabled kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Enabled {
     Yes,

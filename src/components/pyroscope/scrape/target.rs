@@ -1,6 +1,6 @@
 //! Turns the labels of a discovered target into [`ScrapeTarget`]s, one for each kind of profile.
 //!
-//! In: labels and settings. Out: URL, labels of the series, and identity. Pure.
+//! In: labels and settings. Out: URL, labels of the series, and identity. The module does no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,8 +43,8 @@ pub(super) enum TargetError {
     Kind(String),
 }
 
-/// Label of a target that lists the kinds of profile to scrape from it: the names of their blocks, separated by commas.
-/// Without this label, the enabled kinds are scraped.
+/// Label of a target that lists the kinds of profile to scrape, as block names such as `process_cpu`, separated by
+/// commas. Without this label, the enabled kinds are scraped.
 const KINDS: &str = "__profile_kinds__";
 
 /// Returns the kinds of profile to scrape from a target, and an error for the first unknown name.

@@ -49,8 +49,8 @@ arguments! {
         remote_timeout: Interval = "10s",
         /// If true, a request that the server rejects with HTTP status 429 is retried.
         retry_on_http_429: bool = true,
-        /// Label whose value is sent as the header X-Scope-OrgID. If a profile has no such label, the header from
-        /// headers is sent (not in Alloy).
+        /// Label whose value is sent as the header X-Scope-OrgID. If a profile has no such label, the header that the
+        /// argument headers contains is sent (not in Alloy).
         tenant_label: Option<LabelName>,
         /// URL of the server. The paths of the API are appended to the path of this URL.
         url: HttpUrl,

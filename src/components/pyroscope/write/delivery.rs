@@ -166,8 +166,8 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
         }
     }
-    // The failure that a retry most likely resolves represents all failures. Therefore no profile is dropped that a
-    // retry may still deliver.
+    // The failure that a retry most likely resolves represents all failures. Therefore a profile that a retry
+    // may still deliver is not dropped.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
         None => Outcome::Taken,
         Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),

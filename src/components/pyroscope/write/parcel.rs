@@ -1,6 +1,6 @@
 //! The content of one request: either profiles of one tenant as a push, or a single upload for `/ingest`.
 //!
-//! In: the profiles of a batch. Out: parcels, with the position of each profile in the batch. Pure.
+//! In: the profiles of a batch. Out: parcels, with the position of each profile in the batch. The module does no I/O.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,8 +11,8 @@ use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile};
 
-/// An upload has a name of the form `app{label=value,...}`. If the braces contain a `service_name`, a server sets this
-/// label to `app`.
+/// A label that a server makes from the name of an upload, `app{label=value}`: its value is `app`. The server sets it
+/// only if the braces contain a `service_name`.
 const APP_NAME: &str = "app_name";
 
 /// The profiles that are sent in one request.

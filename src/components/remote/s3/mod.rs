@@ -31,7 +31,7 @@ use alluvium_wire::client::{ClientOptions, TlsOptions};
 #[cfg(test)]
 mod tests;
 
-/// The argument `poll_frequency` must be longer than this.
+/// The argument `poll_frequency` must be longer than this duration.
 const SHORTEST_POLL: Duration = Duration::from_secs(30);
 /// Region of requests to an S3-compatible service for which no region is configured.
 const ANY_REGION: &str = "us-east-1";

@@ -1,4 +1,5 @@
-//! The bodies with which each component of the list is started and updated. A component without a row fails the test.
+//! The block bodies with which each component of the list is started and updated. A component without a row fails the
+//! test.
 //!
 //! Placeholders: `{api}` is the address of a server that never responds successfully, `{ok}` the address of a server
 //! that responds successfully, `{taken}` a port in use, `{folder}` a folder of this test, and `{missing}` a file that

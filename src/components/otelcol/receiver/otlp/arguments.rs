@@ -74,7 +74,7 @@ arguments! {
 }
 
 arguments! {
-    /// The body of `tls { }` of either server.
+    /// The body of `tls { }` in `grpc { }` and in `http { }`.
     pub(crate) struct Tls {
         /// File with the server's certificate.
         cert_file: Option<PathBuf>,

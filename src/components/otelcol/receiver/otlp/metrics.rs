@@ -26,12 +26,12 @@ impl ReceiverMetrics {
         );
         scope.register(
             "otelcol_receiver_otlp_profiles",
-            "Profiles received, counted for each service",
+            "Received profiles; a profile of several services counts once for each service",
             metrics.profiles.clone(),
         );
         scope.register(
             "otelcol_receiver_otlp_rejected_profiles",
-            "Profiles received that a receiver refused",
+            "Received profiles that a receiver refused",
             metrics.rejected.clone(),
         );
         metrics
@@ -44,7 +44,7 @@ impl ReceiverMetrics {
         self.requests.get_or_create_owned(&labels).inc();
     }
 
-    /// Counts received profiles, and the number of them that were refused.
+    /// Counts received profiles and, separately, the received profiles that a receiver refused.
     pub(super) fn came(&self, profiles: usize, rejected: usize) {
         self.profiles.inc_by(profiles as u64);
         self.rejected.inc_by(rejected as u64);
