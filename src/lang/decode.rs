@@ -99,7 +99,7 @@ pub struct Decoded {
     pub diagnostics: Diagnostics,
 }
 
-/// Decodes `body`. A missing attribute is reported at `header`.
+/// Decodes `body`. `header` is the position at which a missing attribute or block is reported.
 pub fn decode(
     source: &Source,
     header: Span,
