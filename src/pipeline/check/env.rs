@@ -1,8 +1,8 @@
 //! The environment of a block in the text: the declarations and imports that it may instantiate, and the names that it
 //! may refer to.
 //!
-//! Scopes nest like blocks. All inner scopes see declarations and imports. Only the template of a `foreach` sees outer
-//! values: the values that the `foreach` itself sees.
+//! Scopes nest like blocks. The declarations and imports of a scope are visible in all scopes inside it. Values are
+//! not, with one exception: the template of a `foreach` sees all values that the `foreach` itself sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

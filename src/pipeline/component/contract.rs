@@ -103,12 +103,13 @@ pub struct Context {
     pub own_http: OwnHttp,
     /// The collectors that share targets with this one, if any.
     pub cluster: Cluster,
-    /// Tasks that forward finished data, such as profiles that wait for a slow receiver. A stop waits for them after
-    /// the component has ended, while its receivers still run.
+    /// Tasks that forward finished data, such as profiles that wait for a slow receiver. When the engine stops the
+    /// component, it waits for these tasks after the component has ended, while the receivers still run.
     pub in_flight: InFlight,
 }
 
-/// Tasks that a stop waits for. The tracker is closed, so waiting for it ends as soon as no task is left.
+/// Tasks of a component for which the engine waits when it stops the component. The tracker is closed from the start,
+/// so waiting for it ends as soon as no task is left.
 #[derive(Clone, Debug)]
 pub struct InFlight(TaskTracker);
 
@@ -121,7 +122,7 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// Spawns a task that a stop waits for.
+    /// Spawns a task for which the engine waits when it stops the component.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task);
     }
