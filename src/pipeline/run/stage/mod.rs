@@ -32,7 +32,8 @@ mod imports;
 /// Maximum nesting of modules and imports: far above real use, and low enough to stop infinite recursion.
 const MAX_DEPTH: usize = 32;
 
-/// The changes of shape that a new tree accepts. Otherwise, the new tree keeps the shape of the tree in force.
+/// The changes of shape that a new tree accepts. The shape of a `foreach` is the set of its items, and the shape of an
+/// import is its arguments and texts. If a change is not accepted, the new tree keeps the shape of the tree in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Accept {
     /// Accepts all changes of shape.
@@ -53,7 +54,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) diagnostics: Diagnostics,
     /// Components of the new tree by id.
     pub(crate) nodes: BTreeMap<Arc<str>, Arc<Node>>,
-    /// The same nodes, leaves first.
+    /// The nodes in `nodes`, leaves first.
     pub(crate) order: Vec<Arc<Node>>,
     /// Imports of the new tree by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
