@@ -12,7 +12,7 @@ use crate::report::units;
 /// The reason why profiles cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CombineError {
-    /// No sample type is in all of the profiles.
+    /// No sample type occurs in all of the profiles.
     #[error(
         "the profiles have no sample type in common: one has {}, another has {}",
         .first.join(", "),
