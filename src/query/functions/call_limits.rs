@@ -1,5 +1,5 @@
-//! Limits DataFusion's functions whose result can be far larger than their arguments: `repeat`, `lpad`, `range`,
-//! `concat` and similar ones.
+//! Adds size limits to those functions of DataFusion that can return more bytes than they receive: `repeat`, `lpad`,
+//! `range`, `concat` and similar ones.
 //!
 //! In: DataFusion's function. Out: a wrapper of that function. The wrapper computes an upper bound of the size of the
 //! result. If the bound is too large, the wrapper refuses the call before any memory is allocated. Memory pools do not
