@@ -57,7 +57,7 @@ impl<T: FromBody> FromBody for Labelled<T> {
     }
 }
 
-/// A shared body, compared by content.
+/// A shared body. `PartialEq` compares its content, not its address.
 impl<T: FromBody> FromBody for Arc<T> {
     const SCHEMA: &'static Schema = T::SCHEMA;
 
@@ -277,7 +277,7 @@ macro_rules! key {
 }
 pub use key;
 
-/// Evaluates to true if an attribute is required: it has no default, and its type needs a value.
+/// Evaluates to true if an attribute is required: it has no default, and its type is not optional.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! is_required {
