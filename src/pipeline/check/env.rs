@@ -47,7 +47,7 @@ pub(crate) enum Instantiated {
     Declare(Arc<Declare>, usize),
     /// A declaration of an import: its namespace, its name, and the number of scopes between the import and the block.
     Imported(Arc<str>, Arc<str>, usize),
-    /// The first part names a declaration or an import, but the whole name has the wrong number of parts.
+    /// The first part is the name of a declaration or an import, but the whole name has the wrong number of parts.
     Misused(Misuse),
     /// The name refers neither to a declaration nor to an import.
     Nothing,

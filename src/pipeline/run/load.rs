@@ -51,7 +51,7 @@ pub(super) enum LoadRequest {
     Shape(Arc<str>),
 }
 
-/// The result of a swap. The new tree is in force, but components still have to be stopped and started.
+/// The result of a load that has put a new tree in force. Components still have to be stopped and started.
 pub(super) struct SwapResult {
     pub(super) old: Arc<Running>,
     pub(super) plan: Plan,
@@ -81,7 +81,7 @@ impl From<Diagnostics> for RefusedLoad {
     }
 }
 
-/// A tree ready to be swapped in.
+/// A tree that is ready to replace the tree in force.
 struct Prepared {
     running: Running,
     logging: LoggingSettings,

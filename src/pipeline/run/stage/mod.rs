@@ -1,8 +1,8 @@
 //! Builds a tree of instances without affecting the running one.
 //!
 //! Every scope is evaluated from its leaves. Running components are reused with their current arguments (and marked if
-//! their new arguments differ). New components are built, and dropped with the tree if the load fails. Imports
-//! (`imports`) are fetched if they are new or their arguments changed.
+//! their new arguments differ). New components are built, and dropped with the tree if the load fails. The module
+//! `imports` fetches imports that are new or have new arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -80,7 +80,7 @@ pub(crate) struct Stage<'a> {
     hidden: usize,
 }
 
-/// The parts of an instance to build.
+/// The parts from which an instance is built.
 struct Spec {
     path: Arc<str>,
     graph: Arc<Graph>,
@@ -124,7 +124,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Returns the same stage, with updates during the build.
+    /// Returns the same stage, which now updates components during the build.
     pub(crate) fn eager(self) -> Self {
         Self { is_eager: true, ..self }
     }
