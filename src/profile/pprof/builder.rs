@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
         profile.locations.iter().map(location).collect()
     }
 
-    /// Adds a sample: locations, leaf first, labels, and one value per sample type.
+    /// Adds a sample with its locations (leaf first), its labels, and one value per sample type.
     pub fn sample(
         &mut self,
         stack: impl IntoIterator<Item = u32>,

@@ -42,7 +42,7 @@ const EXCLUDED_FUNCTIONS: [&str; 9] = [
     "arrow_metadata",
 ];
 
-/// How the size of a result depends on the arguments.
+/// How the size of a result depends on the arguments, which are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Growth {
     /// Repetitions of the text in argument 0; argument 1 is their number.
