@@ -11,15 +11,16 @@ use crate::argument_error::ArgumentErrors;
 use crate::attribute::FromValue;
 use crate::schema::{ArgumentBlock, Arguments, Schema};
 
-/// A body as a typed value. [`arguments!`] implements this trait. If the struct of a body differs from the text, the
-/// trait is implemented by hand.
+/// A body as a typed value. [`arguments!`] implements this trait. If the fields of a struct do not correspond to the
+/// attributes and blocks of the text, the struct implements the trait by hand.
 pub trait FromBody: Sized {
     /// The schema of the body.
     const SCHEMA: &'static Schema;
     /// True when the block of this body takes a label.
     const IS_LABELLED: bool = false;
 
-    /// Converts a body that fits [`FromBody::SCHEMA`]. An absent attribute has a value that is not known yet.
+    /// Converts a body that fits [`FromBody::SCHEMA`]. If an attribute is absent from `body`, its value is not known
+    /// yet, and the conversion fails.
     fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors>;
 
     /// Converts a block with this body.
@@ -56,7 +57,7 @@ impl<T: FromBody> FromBody for Labelled<T> {
     }
 }
 
-/// A shared body, compared by content.
+/// A shared body. `PartialEq` compares its content, not its address.
 impl<T: FromBody> FromBody for Arc<T> {
     const SCHEMA: &'static Schema = T::SCHEMA;
 
@@ -65,8 +66,9 @@ impl<T: FromBody> FromBody for Arc<T> {
     }
 }
 
-/// The blocks with one name. The type sets the allowed number: a body type for one block that always exists, with
-/// defaults; `Option` for an optional block; `Vec` for any number of blocks.
+/// All blocks of a body that have the same name, as one typed value. The type determines how many blocks are allowed. A
+/// body type stands for one block, which exists with its defaults if it is not written. `Option` stands for an optional
+/// block, and `Vec` for any number of blocks.
 pub trait FromBlocks: Sized {
     /// The schema of each block.
     const BODY: &'static Schema;
@@ -275,7 +277,7 @@ macro_rules! key {
 }
 pub use key;
 
-/// Evaluates to true if an attribute is required: it has no default, and its type needs a value.
+/// Evaluates to true if an attribute is required: it has no default, and its type is not optional.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! is_required {

@@ -3,9 +3,10 @@
 //!
 //! The texts are files `catalogue/ID.md`, compiled in. A file has prose first, then a fenced block `LANGUAGE bad` and a
 //! fenced block `LANGUAGE fixed`; the language is `alloy` or `hcl`. Words after `bad` name the trigger: `bytes` (an
-//! escape `\xHH` stands for the byte with this value), `run` (the text is loaded, not only checked), `build` (it is
-//! loaded while the storage folder is unusable), `update` (it is loaded after the fixed text, while the storage folder
-//! is unusable). Tests load every example; the reference page and `alluvium validate --explain` print the examples.
+//! escape `\xHH` stands for the byte with this value), `run` (the text is loaded, not only checked), `build` (the text
+//! is loaded while the storage folder is unusable), `update` (the text is loaded after the fixed text, while the
+//! storage folder is unusable). Tests load every example; the reference page and `alluvium validate --explain` print
+//! the examples.
 
 use crate::codes::{ALL, Code, TEXTS};
 

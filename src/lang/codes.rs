@@ -71,7 +71,7 @@ codes! {
     TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of all blocks";
     UNSUPPORTED_BLOCK "E0409" "a configuration block that this program does not support";
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
-    NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration to run";
+    NOT_BUILT "E0411" "a component that this version knows but cannot run: `run` refuses it";
     FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";
     MISPLACED_BLOCK "E0413" "a configuration block in the wrong place";
     MODULE_RECURSION "E0414" "a module that instantiates or imports itself";
@@ -79,7 +79,7 @@ codes! {
     BUILD_FAILED "E0502" "a component could not be built";
     UPDATE_FAILED "E0503" "a running component refused its new arguments";
     DEPRECATED_FUNCTION "W0001" "a function under its deprecated name";
-    WILL_NOT_RUN "W0002" "a component that is known but not built yet: the configuration is checked but cannot run";
+    WILL_NOT_RUN "W0002" "a component that this version knows but cannot run: `validate` warns, and `run` refuses it";
     UNUSED_COMPONENT "W0003" "a component whose exports are never used and that does nothing else";
     UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that is never used";
     NO_EFFECT "W0005" "a configuration block that has no effect here";

@@ -1,7 +1,8 @@
 //! Converts values to the types that a schema requires, by Alloy's rules.
 //!
 //! Strings and numbers convert to each other, bools to no other type; secrets never become strings. Null converts to
-//! every type: an attribute keeps it as "not set", an element of a list or map becomes the type's zero value.
+//! every type: a null attribute counts as not set, and a null element of a list or map becomes the zero value of the
+//! element type.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub struct ConversionError {
 /// A step into a list or an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// An element of a list, from 0.
+    /// An element of a list, by its index from 0.
     Index(usize),
     /// A field of an object, by name.
     Key(Arc<str>),
@@ -206,7 +207,7 @@ fn map(
     Ok(Value::Object(Arc::new(converted)))
 }
 
-/// True if a conversion changed nothing.
+/// True if a conversion returned its input unchanged. Numbers always count as changed.
 fn is_shared(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::String(before), Value::String(after)) | (Value::Secret(before), Value::Secret(after)) => {

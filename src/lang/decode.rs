@@ -99,7 +99,7 @@ pub struct Decoded {
     pub diagnostics: Diagnostics,
 }
 
-/// Decodes `body`. A missing attribute is reported at `header`.
+/// Decodes `body`. `header` is the position at which a missing attribute or block is reported.
 pub fn decode(
     source: &Source,
     header: Span,
@@ -120,7 +120,7 @@ pub fn decode(
 }
 
 /// Returns the arguments of an empty body; required attributes are null. Fails if a default does not have the type of
-/// its attribute. The table test of every component calls this function.
+/// its attribute. A test calls this function for the schema of every component.
 pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let arguments = default_arguments(schema, &[], &mut diagnostics);

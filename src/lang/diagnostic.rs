@@ -132,7 +132,8 @@ impl Diagnostic {
         renderer.render(&groups)
     }
 
-    /// Converts to a JSON object. `docs/commands/validate.md` documents its fields; fields are only ever added.
+    /// Converts to a JSON object. `docs/commands/validate.md` documents its fields. A new version may add fields, but
+    /// never removes one.
     pub fn to_json(&self) -> serde_json::Value {
         let mut object = json_place(&self.source, self.span);
         let notes: Vec<serde_json::Value> = self

@@ -1,8 +1,8 @@
 //! Evaluates expressions.
 //!
 //! A [`Scope`] resolves the names in an expression; names that it does not contain are looked up in the standard
-//! library. The first error ends the evaluation and points at the invalid part. Arithmetic follows Go: it has signed,
-//! unsigned and floating-point numbers, wraps on overflow and divides integers to integers.
+//! library. The first error ends the evaluation and points at the invalid part. Arithmetic follows Go: numbers are
+//! signed, unsigned or floating-point, integers wrap on overflow, and the quotient of two integers is an integer.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::value::{Fields, Number, Value};
 
 /// Names that expressions may refer to.
 pub trait Scope {
-    /// Returns the value that a prefix of the path names, and the number of parts in the prefix.
+    /// Looks up a path such as `a`, `b`, `c` for `a.b.c`. Returns the value of the path or of one of its prefixes, and
+    /// the number of parts in that prefix.
     fn lookup(&self, path: &[&str]) -> Option<(Value, usize)>;
 }
 
@@ -401,8 +402,8 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
         TokenKind::GreaterEqual => Some(ordering.is_some_and(std::cmp::Ordering::is_ge)),
         _ => None,
     };
-    // If the operands have different types, unsigned numbers convert to signed numbers, and both convert to floating
-    // point.
+    // If the operands have different types and one is floating-point, the other converts to floating point. Otherwise
+    // the unsigned operand converts to signed.
     let (result, truth) = match (left, right) {
         (Number::Uint(left), Number::Uint(right)) => (
             Number::Uint(match operator {

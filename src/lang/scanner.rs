@@ -1,7 +1,8 @@
 //! Scans text to tokens, with terminator insertion as in Go.
 //!
 //! Scanning never fails as a whole: invalid text is reported and becomes [`TokenKind::Illegal`]. Comments are tokens,
-//! so that the printer can put them back. The rules are those of Alloy's scanner: see the language reference.
+//! so that the printer can put them back. The rules are the same as in Alloy's scanner; Alloy's language reference
+//! describes them.
 
 use crate::codes::{self, Code};
 use crate::diagnostic::{Diagnostic, Diagnostics};

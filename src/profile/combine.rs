@@ -12,7 +12,7 @@ use crate::report::units;
 /// The reason why profiles cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CombineError {
-    /// No sample type is in all of the profiles.
+    /// No sample type occurs in all of the profiles.
     #[error(
         "the profiles have no sample type in common: one has {}, another has {}",
         .first.join(", "),
@@ -38,8 +38,9 @@ pub enum CombineError {
 /// Merges profiles. Returns `None` if there is no profile.
 ///
 /// The result has the sample types that all profiles have, in the order of the first profile. Equal functions and
-/// locations are merged, but equal stacks remain separate samples. The time is the earliest, the duration the sum of
-/// all, and the period the largest. Each comment occurs once. A sample with only zero values is omitted.
+/// locations are merged, but equal stacks remain separate samples. The time is the earliest time, the duration is the
+/// sum of all durations, and the period is the largest period. Each comment occurs once. A sample with only zero values
+/// is omitted.
 pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, CombineError> {
     let Some((first, others)) = profiles.split_first() else {
         return Ok(None);

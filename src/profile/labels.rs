@@ -155,7 +155,7 @@ impl Labels {
 const MAX_SHORT_BYTES: usize = 160;
 
 impl Labels {
-    /// Returns the shortened text form for an error message. One message is written per refused profile.
+    /// Returns the text form for an error message. It is shortened, because each refused profile causes such a message.
     pub fn short(&self) -> String {
         struct Cut(String);
         impl fmt::Write for Cut {

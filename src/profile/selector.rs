@@ -219,7 +219,7 @@ fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// Dots are accepted, although PromQL requires such names to be quoted. OpenTelemetry label names contain dots.
+/// Dots are accepted, because OpenTelemetry label names contain dots. PromQL requires such names to be quoted.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '.'
 }

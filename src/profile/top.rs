@@ -1,5 +1,5 @@
-//! The table of functions ordered by self value, like `go tool pprof -top`: flat, share, running share, cumulative,
-//! share.
+//! The table of functions ordered by self value, like `go tool pprof -top`. Its columns are the flat value, its share,
+//! the running sum of shares, the cumulative value, and its share.
 //!
 //! The cumulative value of a function counts each stack once, even if the stack contains the function several times.
 //! Rows are built from a tree. They are exact if the tree was built without a limit on its nodes.

@@ -268,8 +268,8 @@ impl QueryEngine {
             .await
     }
 
-    /// Returns the stored profiles of a query that have an id, oldest first. If the query has ids, its range has no
-    /// maximum length.
+    /// Returns the stored profiles that a query selects and that have an id, oldest first. If the query has ids, its
+    /// range has no maximum length.
     pub(crate) async fn kept_profiles(
         &self,
         tenants: &Tenants,

@@ -251,7 +251,7 @@ fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
         (Kind::Open, Kind::Close) => false,
         (Kind::Open, _) => left_text == "{",
         (_, Kind::Close) => right_text == "}",
-        // Calls and indices.
+        // Calls and indices have no space before their bracket.
         (Kind::Name, Kind::Open) => right_text == "{",
         (Kind::Close | Kind::String, Kind::Open) => right_text != "[",
         // A sign or negation binds to the next token, unless an operand precedes it.

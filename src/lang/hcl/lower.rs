@@ -91,7 +91,8 @@ impl Lowerer<'_> {
         let mut name = self.identifier(block.ident.as_str(), block.ident.span());
         let mut parts = vec![name.name.to_string()];
         let labels: Vec<Identifier> = block.labels.iter().map(|label| self.label(label)).collect();
-        // The last label is the block's own, except for a single label inside a component.
+        // The last HCL label is the label of the block, and the others are parts of its name. Inside a component, a
+        // single HCL label is a part of the name, too.
         let own = context == BlockContext::Components || labels.len() > 1;
         let (inner, last) = match labels.split_last() {
             Some((last, inner)) if own => (inner, Some(last.clone())),

@@ -1,7 +1,7 @@
 //! The front end for HCL: parses HCL text to the same tree as Alloy syntax.
 //!
 //! `hcl-edit` parses; [`lower`] converts the parsed tree and keeps the positions of the HCL text, so that all messages
-//! point into that text. [`tokens`] finds comments and feeds the formatter in [`format`], which lays out a text like
+//! point into that text. [`tokens`] finds comments and feeds the formatter in [`format`], which produces the layout of
 //! `terraform fmt`. HCL constructs that Alloy does not have (conditionals, `for`, splats, directives in templates) are
 //! reported as errors at their position. `docs/reference/hcl.md` describes the spelling of blocks.
 

@@ -11,9 +11,11 @@ pub fn is_hcl(path: &str) -> bool {
 /// Context of a block, which decides the meaning of its labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockContext {
-    /// At the level of components: the last label is always a label.
+    /// The block is at the level of components. Its last HCL label is its label in Alloy syntax, and the other HCL
+    /// labels are parts of its name.
     Components,
-    /// In the body of a component: a single label is a part of the name, as in `profile "process_cpu" { }`.
+    /// The block is in the body of a component. A single HCL label is a part of its name, as in
+    /// `profile "process_cpu" { }`.
     Arguments,
 }
 

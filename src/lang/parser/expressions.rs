@@ -264,8 +264,9 @@ impl Parser<'_> {
         fields
     }
 
-    /// True if the current token, or at a line end the next character, is a bracket that closes an enclosing construct.
-    /// The closing bracket `until` of the current construct is then missing.
+    /// True if the current token is a closing bracket other than `until`. Such a bracket closes an enclosing construct,
+    /// so `until` is missing. At the end of a line, the next character that is not white space is checked instead of
+    /// the token.
     fn at_other_end(&self, until: TokenKind) -> bool {
         let closes = |kind| {
             kind != until
@@ -286,8 +287,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Consumes the bracket that closes the bracket at `open`, and returns its end. Reports a missing bracket; a token
-    /// that closes an enclosing construct is then not consumed.
+    /// Consumes the bracket `kind`, which closes the bracket at the offset `open`, and returns its end. If another
+    /// token is found, reports the missing bracket, and consumes the token unless it closes an enclosing construct.
     fn close(&mut self, kind: TokenKind, open: usize) -> usize {
         let Token { kind: found, span } = self.token;
         if found == kind {
@@ -296,7 +297,7 @@ impl Parser<'_> {
         }
         let message = format!("expected {kind}, got {found}");
         let (line, column) = self.source.position(open);
-        let hint = format!("it belongs to the bracket at {line}:{column}");
+        let hint = format!("{kind} must close the bracket at {line}:{column}");
         self.report(codes::EXPECTED_TOKEN, span, message, Some(&hint));
         if !self.at_other_end(kind) {
             self.next();

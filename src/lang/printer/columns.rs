@@ -21,7 +21,7 @@ struct Cell {
 
 #[derive(Default)]
 struct Layout {
-    /// Lines of the current run; the last one is incomplete.
+    /// Lines that are aligned with each other (a run). The last line is incomplete.
     lines: Vec<Vec<Cell>>,
     cell: Cell,
     /// Widths of the columns to the left of the current one.
@@ -43,8 +43,8 @@ pub(crate) fn align(input: &[u8]) -> String {
                 bracket = None;
             }
             (Some(VERBATIM), b'\n') => {
-                // Close the marker at the end of the line and open it again on the next line, so that `trim` finds
-                // markers in both lines.
+                // The string continues on the next line. A marker ends it here and another begins it again, so that
+                // `trim` finds a pair of markers in each line.
                 layout.cell.bytes.push(VERBATIM);
                 layout.end_line();
                 layout.cell.bytes.push(VERBATIM);
@@ -159,7 +159,8 @@ impl Layout {
     }
 }
 
-/// Removes the markers, and the trailing blanks outside of them.
+/// Removes the bytes `ESCAPE` and `VERBATIM`, which enclose comments and strings, and the trailing blanks outside of
+/// comments and strings.
 fn trim(aligned: &[u8]) -> String {
     let mut output: Vec<u8> = Vec::with_capacity(aligned.len());
     let mut blanks: Vec<u8> = Vec::new();

@@ -249,7 +249,7 @@ impl Printer<'_> {
             }
         }
         if self.line(previous) != self.line(close) {
-            // Unlike Alloy, print no comma in an empty list of two lines: it would not parse again.
+            // If an empty list of arguments has two lines, Alloy prints a comma that does not parse. Print none here.
             if !arguments.is_empty() {
                 self.out.token(TokenKind::Comma);
             }

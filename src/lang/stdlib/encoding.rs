@@ -1,4 +1,4 @@
-//! `encoding.*`: JSON, YAML, base64, URLs.
+//! The functions `encoding.*`, which read and write JSON, YAML, base64 and URL escapes.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};

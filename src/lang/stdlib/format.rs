@@ -1,9 +1,9 @@
 //! `string.format`: the verbs of Go's `fmt` that make sense for values of the language.
 //!
 //! The function supports `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and
-//! precision (also `*`), and chosen operands (`%[2]s`). For a missing or unsuitable operand the output contains the
-//! same error text as in Go (`%!d(string=a)`), because an error could break existing configurations. A text that
-//! contains a secret is a secret (in Alloy it is a plain string, which appears on the page and in the logs).
+//! precision (also `*`), and operands chosen by number (`%[2]s`). For a missing or unsuitable operand the output
+//! contains the same error text as in Go (`%!d(string=a)`), because an error could break existing configurations. A
+//! text that contains a secret is a secret (in Alloy it is a plain string, which the web page and the logs show).
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -327,7 +327,8 @@ fn non_finite_name(value: f64) -> &'static str {
     }
 }
 
-/// Formats in the shortest form, with an exponent below 1e-4 and from a million on, like Go's `%v`.
+/// Formats in the shortest form, like Go's `%v`. Numbers below 0.0001, and numbers of a million or more, are written
+/// with an exponent.
 fn shortest(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e6).contains(&value) && value.is_finite() {
         let text = format!("{value:e}");

@@ -70,7 +70,8 @@ const fn function(name: &'static str, call: fn(&[Value]) -> Result<Value, Functi
     Function { name, call }
 }
 
-/// Returns the value that the first parts of `path` name in the library, and the number of these parts.
+/// Returns the function, or the group of functions, to which the first parts of `path` refer, and the number of these
+/// parts.
 pub fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     let first = path.first()?;
     if let Some(builtin) = find(first).or_else(|| find(replacement(first)?)) {

@@ -22,7 +22,8 @@ struct Hcl<'a>(Output<'a>);
 impl<'a> Writer<'a> for Hcl<'a> {
     // Fields on separate lines need no commas.
     const FIELD_COMMAS: bool = false;
-    // `--a` is invalid in HCL, and `-1` is a number.
+    // An operand that is a unary expression gets parentheses: `--a` is invalid in HCL, and `-1` is a number literal
+    // there.
     const UNARY_OPERAND: u8 = 51;
 
     // HCL distinguishes equality from order comparisons.

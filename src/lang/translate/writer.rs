@@ -56,7 +56,7 @@ pub(crate) struct Brackets {
 pub(super) trait Writer<'a>: Sized {
     /// True if object fields on separate lines end in commas.
     const FIELD_COMMAS: bool;
-    /// The lowest precedence of an operand of a unary operator that needs no parentheses.
+    /// The operand of a unary operator is written in parentheses if its precedence is lower than this.
     const UNARY_OPERAND: u8;
 
     /// Returns the precedence of an operator. A higher precedence binds tighter, and 100 never needs parentheses.
@@ -80,10 +80,10 @@ pub(super) trait Writer<'a>: Sized {
     /// Writes a name in an expression.
     fn name(&mut self, name: &str, span: Span) -> Result<(), Diagnostics>;
 
-    /// Writes the operand of an index.
+    /// Writes the value before an index, `value[0]`.
     fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics>;
 
-    /// Writes the operand of a dot.
+    /// Writes the value before a dot, `value.name`.
     fn dot_operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
         self.operand(value)
     }

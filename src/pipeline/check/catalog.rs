@@ -1,4 +1,4 @@
-//! The components that a configuration may name.
+//! The components that a configuration may use.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! The environment of a block in the text: the declarations and imports that it may instantiate, and the names that it
 //! may refer to.
 //!
-//! Scopes nest like blocks. All inner scopes see declarations and imports. Only the template of a `foreach` sees outer
-//! values: the values that the `foreach` itself sees.
+//! Scopes nest like blocks. The declarations and imports of a scope are visible in all scopes inside it. Values are
+//! not, with one exception: the template of a `foreach` sees all values that the `foreach` itself sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) enum Instantiated {
     Declare(Arc<Declare>, usize),
     /// A declaration of an import: its namespace, its name, and the number of scopes between the import and the block.
     Imported(Arc<str>, Arc<str>, usize),
-    /// The first part names a declaration or an import, but the whole name has the wrong number of parts.
+    /// The first part is the name of a declaration or an import, but the whole name has the wrong number of parts.
     Misused(Misuse),
     /// The name refers neither to a declaration nor to an import.
     Nothing,

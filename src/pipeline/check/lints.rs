@@ -81,7 +81,7 @@ fn serves_others(definition: &dyn AnyDefinition) -> bool {
         && (!forwards || definition.exports().iter().all(|export| is_capsule(&export.kind)))
 }
 
-/// Collects the first parts of all block names, since they can name a declaration or a namespace.
+/// Collects the first parts of all block names, since each can be the label of a declaration or an import.
 fn block_heads<'a>(body: &'a [Statement], heads: &mut BTreeSet<&'a str>) {
     for statement in body {
         if let Statement::Block(block) = statement {

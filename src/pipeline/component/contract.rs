@@ -21,7 +21,7 @@ use alluvium_base::{BoxFuture, Shutdown};
 use alluvium_cluster::Cluster;
 use alluvium_lang::value::Value;
 
-/// The reason why a component could not be built or updated, or stopped running.
+/// The reason why a component could not be built, could not be updated, or stopped running.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct ComponentError(pub String);
@@ -56,9 +56,10 @@ pub trait Component<A>: Send + Sync + 'static {
     }
 
     /// True if the component holds an exclusive resource, such as a port or the lock of a folder. It holds the resource
-    /// from its build or run to the end of its run, and acquires it again when it runs again. If a reload removes such
-    /// a component, and a build or an update fails while the component runs, the engine stops the component and tries
-    /// once more. If the second attempt fails too, the component runs again.
+    /// from its build or run to the end of its run, and acquires it again when it runs again. If a build or an update
+    /// fails during a reload, the engine stops each running component that holds an exclusive resource and that the
+    /// reload removes or changes, and tries once more. If the second attempt fails too, the stopped components run
+    /// again.
     fn is_exclusive(&self) -> bool {
         false
     }
@@ -103,12 +104,13 @@ pub struct Context {
     pub own_http: OwnHttp,
     /// The collectors that share targets with this one, if any.
     pub cluster: Cluster,
-    /// Tasks that forward finished data, such as profiles that wait for a slow receiver. A stop waits for them after
-    /// the component has ended, while its receivers still run.
+    /// Tasks that forward finished data, such as profiles that wait for a slow receiver. When the engine stops the
+    /// component, it waits for these tasks after the component has ended, while the receivers still run.
     pub in_flight: InFlight,
 }
 
-/// Tasks that a stop waits for. The tracker is closed, so waiting for it ends as soon as no task is left.
+/// Tasks of a component for which the engine waits when it stops the component. The tracker is closed from the start,
+/// so waiting for it ends as soon as no task is left.
 #[derive(Clone, Debug)]
 pub struct InFlight(TaskTracker);
 
@@ -121,7 +123,7 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// Spawns a task that a stop waits for.
+    /// Spawns a task for which the engine waits when it stops the component.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task);
     }

@@ -49,7 +49,7 @@ pub struct Definition<A: 'static> {
     /// Registers the metrics of the component, so that the reference page can list them.
     pub metrics: fn(&Scope),
     /// Builds an instance. `None` for a component that is known but cannot run yet: its arguments are checked and its
-    /// exports typed as usual, but a configuration that uses it cannot run.
+    /// exports have types as usual, but a configuration that uses it cannot run.
     pub build: Option<Build<A>>,
     /// First paragraph of the reference page.
     pub doc: &'static str,

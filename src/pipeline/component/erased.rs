@@ -50,7 +50,7 @@ pub trait AnyDefinition: fmt::Debug + Send + Sync {
 
     /// Returns the message for a component that cannot run yet.
     fn not_built(&self) -> String {
-        format!("component \"{}\" is known to Alluvium but not built yet", self.name())
+        format!("component \"{}\" cannot run in this version of Alluvium", self.name())
     }
 }
 

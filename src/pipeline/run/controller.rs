@@ -312,7 +312,8 @@ impl Controller {
         stop_all(&running.root, nodes, self.inner.shutdown_deadline).await;
     }
 
-    /// Applies the new shape of an import or a `foreach`; all or nothing, like a load.
+    /// Builds a new tree, because the items of a `foreach`, or the arguments or texts of an import, have changed. All
+    /// or nothing, like a load.
     async fn reshape(&self, cause: Arc<str>) {
         let _phase = self.inner.loading.lock().await;
         let nowhere = Source::new(cause.clone(), "");

@@ -255,7 +255,7 @@ impl Instance {
         }
     }
 
-    /// Finds the module that the first part of a path names, and returns the rest of the path.
+    /// Finds the module to which the first part of a path refers, and returns the rest of the path.
     fn step<'p>(&self, path: &'p str) -> Option<(&Instance, &'p str)> {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         match &self.entry(self.graph.find(first)?)?.data {

@@ -1,7 +1,8 @@
 //! Loads, from the first step to the swap, and the propagation of changes: the synchronous part of a controller.
 //!
-//! In: texts, or an import or `foreach` with a new shape. Out: the old tree, and the components to stop and start, once
-//! the new tree is in force; or a refusal, if the load has changed nothing.
+//! In: texts, or the id of an import or `foreach` that needs a new tree ([`LoadRequest`]). Out: if the load succeeds,
+//! the new tree is in force, and the caller receives the old tree and the components to stop and to start. Otherwise
+//! nothing has changed, and the caller receives a refusal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,11 +46,12 @@ pub(super) struct Loader {
 pub(super) enum LoadRequest {
     /// A configuration: the texts of its files.
     Load(Arc<Vec<Source>>),
-    /// The new shape of one import or `foreach` of the configuration in force, by id.
+    /// The id of an import or `foreach` of the configuration in force with a new shape: the ids of the items, the
+    /// arguments or the texts have changed.
     Shape(Arc<str>),
 }
 
-/// The result of a swap. The new tree is in force, but components still have to be stopped and started.
+/// The result of a load that has put a new tree in force. Components still have to be stopped and started.
 pub(super) struct SwapResult {
     pub(super) old: Arc<Running>,
     pub(super) plan: Plan,
@@ -79,17 +81,17 @@ impl From<Diagnostics> for RefusedLoad {
     }
 }
 
-/// A tree ready to be swapped in.
+/// A tree that is ready to replace the tree in force.
 struct Prepared {
     running: Running,
     logging: LoggingSettings,
     live_debugging: bool,
-    /// Functions that apply the settings beyond components: protection of the listener, the configuration from a
-    /// server.
+    /// Functions that apply settings that do not belong to components: the protection of the listener, and the
+    /// configuration from a server.
     apply: Vec<Apply>,
     /// Components that were updated during the load, with their previous arguments.
     updated: Vec<(Arc<Node>, ValidArguments)>,
-    /// Imports and `foreach` blocks whose shape the updates changed.
+    /// Ids of imports and `foreach` blocks that need a new tree because of the updates.
     shape: Vec<Arc<str>>,
     warnings: Diagnostics,
 }
@@ -100,7 +102,7 @@ impl Loader {
         self.in_force.read().clone()
     }
 
-    /// Prepares and swaps in a new tree. `replace` are the ids of stopped components to rebuild.
+    /// Prepares a new tree and puts it in force. `replace` contains the ids of stopped components to rebuild.
     pub(super) fn prepare_and_swap(
         &self,
         request: &LoadRequest,
@@ -139,7 +141,7 @@ impl Loader {
             }
         }
         *self.in_force.write() = Arc::new(running);
-        // Updates during the load may have changed the shape of an import or a `foreach`.
+        // Because of updates during the load, an import or a `foreach` may need a new tree.
         self.changes.add_shapes(shape);
         apply.into_iter().for_each(|apply| apply());
         if matches!(request, LoadRequest::Load(_)) {

@@ -39,7 +39,7 @@ pub(crate) struct Health {
 pub struct RestartPolicy {
     /// Wait before the first restart.
     pub min_wait: Duration,
-    /// Longest wait; a run of at least this length resets the wait.
+    /// Longest wait. If the component runs for at least this long, the next wait is `min_wait` again.
     pub max_wait: Duration,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Changes {
 pub(crate) struct Changed {
     /// Ids of components whose exports changed, and the time of the first change.
     pub ids: BTreeMap<Arc<str>, Instant>,
-    /// Ids of imports and `foreach` blocks with a new shape.
+    /// Ids of imports and `foreach` blocks that need a new tree, because their items, arguments or texts have changed.
     pub shapes: Vec<Arc<str>>,
 }
 
@@ -75,7 +75,7 @@ impl Changes {
         self.wake.notify_one();
     }
 
-    /// Requests a rebuild for the new shape of imports and `foreach` blocks.
+    /// Requests a new tree for imports and `foreach` blocks whose items, arguments or texts have changed.
     pub(crate) fn add_shapes(&self, ids: Vec<Arc<str>>) {
         if !ids.is_empty() {
             self.changed.lock().shapes = ids;

@@ -1,5 +1,5 @@
-//! Settings beyond components, which the program around the controller applies: the protection of the listener, the
-//! configuration from a server.
+//! Settings that do not belong to components, and that the program around the controller applies: the protection of the
+//! listener, and the configuration from a server.
 //!
 //! During a load the program *prepares* the settings without changing anything, and returns a function. The controller
 //! calls that function after the load has succeeded.

@@ -19,8 +19,8 @@ const WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// Time limit of a component that had to wait for its senders until the deadline.
 const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// A step in the stop order: a node to stop, or a step without work (a node that keeps running, and the two ends of a
-/// module).
+/// A step in the stop order: a node to stop, or a step without work, which stands for a node that keeps running, or for
+/// the start or the end of a module.
 #[derive(Default)]
 struct StopStep {
     node: Option<Arc<Node>>,
@@ -158,7 +158,8 @@ impl StopOrder {
 
     /// Marks a step as finished, so that the steps that wait for it can follow.
     fn finish_step(&mut self, index: usize, deadline: Instant) {
-        // This uses a list instead of recursion, because users can build chains of any length.
+        // This uses a list instead of recursion, because a configuration may contain chains of components of any
+        // length.
         let mut ended = vec![index];
         while let Some(index) = ended.pop() {
             let Some(turn) = self.all.get_mut(index) else { continue };

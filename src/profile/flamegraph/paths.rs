@@ -40,15 +40,15 @@ struct NonZeroNodes<const SIDES: usize> {
 /// The nodes that are large enough to show.
 struct ShownNodes<const SIDES: usize> {
     nonzero: NonZeroNodes<SIDES>,
-    /// The shown children of all nodes. The children of one node are adjacent.
+    /// The shown children of all nodes, as indices in `nonzero`. The children of one node are adjacent.
     children: Vec<u32>,
-    /// For each position, the end of its children in `children`.
+    /// For each node of `nonzero`, the end of its children in `children`.
     ends: Vec<u32>,
-    /// For each position, the sum of its children that are too small to show.
+    /// For each node of `nonzero`, the sum of its children that are too small to show.
     other: Vec<[i64; SIDES]>,
 }
 
-/// An entry of a level: a position, or an "other" with its value.
+/// An entry of a level: the index of a node in [`NonZeroNodes`], or an "other" with its value.
 #[derive(Clone, Copy)]
 enum LevelEntry<const SIDES: usize> {
     Node(u32),
@@ -305,7 +305,7 @@ impl Paths {
 }
 
 impl<const SIDES: usize> ShownNodes<SIDES> {
-    /// Returns the positions of the shown children of a position, ordered by name.
+    /// Returns the indices of the shown children of the node with the index `at`, ordered by name.
     fn children(&self, at: usize) -> &[u32] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.children[start..self.ends[at] as usize]

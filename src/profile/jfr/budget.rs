@@ -5,20 +5,21 @@
 
 use crate::jfr::error::JfrErrorKind;
 
-/// Maximum number of bytes of memory per byte of a recording for data that stays until the profiles are made, beyond
-/// [`FREE_BYTES`]. Recordings of real programs take 1 to 4.
+/// Limits the memory for data that stays until the profiles are made: this many bytes for each byte of the recording,
+/// in addition to [`FREE_BYTES`]. Recordings of real programs take 1 to 4.
 const KEPT_BYTES_PER_BYTE: usize = 12;
 
-/// Maximum number of bytes of memory per byte of a chunk for types and constants, which are freed after the chunk.
+/// Limits the memory for the types and constants of a chunk, which are freed after the chunk: this many bytes for each
+/// byte of the chunk, in addition to [`FREE_BYTES`].
 const CHUNK_BYTES_PER_BYTE: usize = 8;
 
-/// Number of bytes of memory that any recording or chunk may take.
+/// Number of bytes of memory that every recording, and every chunk, may take regardless of its size.
 const FREE_BYTES: usize = 256 << 10;
 
 /// Number of steps per byte of a recording. A field is one step, and almost always takes a byte.
 const STEPS_PER_BYTE: u64 = 4;
 
-/// Number of steps that any recording may take.
+/// Number of steps that every recording may take regardless of its size.
 const FREE_STEPS: u64 = 1 << 16;
 
 /// Returns the maximum memory for reading a recording of `size` bytes, in bytes and without the recording itself.

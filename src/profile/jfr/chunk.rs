@@ -28,7 +28,7 @@ pub(super) struct Chunk {
     pub start_nanos: i64,
     /// Length of the covered time in nanoseconds.
     pub duration_nanos: i64,
-    /// Clock ticks per second of durations; at least 1.
+    /// Number of clock ticks per second; at least 1. Events store durations in clock ticks.
     pub ticks_per_second: i64,
 }
 

@@ -1,8 +1,8 @@
 //! The constants of a chunk, which events refer to by number.
 //!
 //! The constants are in a chain of events. Each event points back to the previous event. Only the position of each
-//! constant is stored. A constant is read when a value refers to it. Positions of a pool are collected unordered and
-//! sorted once.
+//! constant is stored. A constant is read when a value refers to it. The constants of one type form a pool. The
+//! positions in a pool are collected unordered and sorted once.
 
 use crate::jfr::budget::Budget;
 use crate::jfr::chunk::Chunk;

@@ -25,8 +25,8 @@ pub enum JfrErrorKind {
     /// No chunk begins here. A chunk begins with `FLR\0`.
     #[error("no chunk begins here")]
     Magic,
-    /// The version is newer than the supported versions, or it is the version of Java 8 before its recorder became open
-    /// source.
+    /// The version is newer than the supported versions, or it is the version that Java 8 wrote before its recorder
+    /// became open source.
     #[error("unsupported format version {major}.{minor}, only 1 and 2 are supported")]
     Version {
         /// The number before the point.
@@ -54,7 +54,7 @@ pub enum JfrErrorKind {
         left: usize,
     },
     /// A part of a chunk lies outside of the chunk.
-    #[error("{what} of the chunk at {at} lie outside of its {size} bytes")]
+    #[error("the offset {at} of the {what} is outside of the chunk, which has {size} bytes")]
     Outside {
         /// Name of the part of the chunk.
         what: &'static str,

@@ -1,4 +1,4 @@
-//! The kinds of profiles in a recording, and the events that are their samples, with Pyroscope's names.
+//! The kinds of profiles that a recording can contain, with Pyroscope's names and types.
 
 use crate::pprof::ValueType;
 

@@ -35,7 +35,7 @@ pub(super) struct Lookup<'a> {
     states: HashMap<u64, State>,
 }
 
-/// The fields to read of each type of constant.
+/// For each type of constant, the fields to read.
 struct ConstantFields {
     stack: Option<FieldSelection>,
     frame: Option<FieldSelection>,

@@ -100,7 +100,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns the stack of a row as indices of places, leaf first.
+    /// Returns the stack of a row, leaf first, as indices of places (functions with a line).
     fn stack(&self, row: &Row) -> &[u32] {
         let stack = self.samples.stacks.get(row.stack as usize).cloned().unwrap_or_default();
         let stack = stack.start as usize..stack.end as usize;

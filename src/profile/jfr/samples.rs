@@ -1,8 +1,7 @@
 //! Sums of the samples of all chunks: values by kind, stack and labels.
 //!
 //! Functions, and places (a function with a line), are stored once for the whole recording, even if chunks assign
-//! different numbers to them.
-//! Stacks are stored for each chunk.
+//! different numbers to them. A stack that occurs in several chunks is stored once for each of them.
 
 use std::ops::Range;
 
@@ -13,7 +12,8 @@ use crate::jfr::error::JfrErrorKind;
 use crate::jfr::kinds::Kind;
 use crate::jfr::texts::{TextId, Texts};
 
-/// The context of a sample: numbers that the recorder stored with the stack, 0 if absent.
+/// The context of a sample: numbers that the recorder stored with the stack, 0 if absent. Some of them refer to the
+/// snapshot of labels that came with the recording (`snapshot`).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Correlation {
     /// Number of a label set of the snapshot.

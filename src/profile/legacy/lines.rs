@@ -24,8 +24,8 @@ impl Form {
         }
     }
 
-    /// Parses the numbers before the `@`. Returns `None` if the form has a different number of numbers. Unused elements
-    /// are 0.
+    /// Parses the numbers before the `@`. Returns `None` if their count is not the count that the form requires. Unused
+    /// elements are 0.
     fn numbers(self, text: &str) -> Option<[i64; 4]> {
         let expected = match self {
             Self::Heap => 4,
@@ -88,7 +88,7 @@ impl<'a> Lines<'a> {
 
     /// Reads the next stack. Returns `None` after the last one.
     pub(super) fn stack(&mut self, form: Form) -> Result<Option<Stack<'a>>, LegacyError> {
-        // Memory statistics are also comments.
+        // Skip comments. Memory statistics are comments, too.
         while self.peek().is_some_and(|line| line.is_empty() || line.starts_with('#')) {
             self.skip();
         }

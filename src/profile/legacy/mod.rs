@@ -1,5 +1,5 @@
-//! Textual profiles of Go's `net/http/pprof` (`debug=1`): heap, counts of stacks such as goroutine and threadcreate,
-//! block and mutex.
+//! Textual profiles of Go's `net/http/pprof` (`debug=1`): profiles of the kinds heap, block and mutex, and profiles
+//! that count stacks, such as goroutine and threadcreate.
 //!
 //! In: the text. Out: a profile that borrows from it. The frames of a stack come from the lines with names (`#`) that
 //! Go prints, or from the addresses if a stack has no such lines. Values are scaled as `go tool pprof` scales them.

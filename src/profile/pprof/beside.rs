@@ -1,7 +1,8 @@
 //! Merges profiles with different sample types into one profile with all of the types.
 //!
 //! In: profiles of the same period type. Out: one profile with one sample for each distinct stack. Labels of samples,
-//! comments and regular expressions are omitted. The caller sets time and duration.
+//! comments, and the regular expressions `drop_frames` and `keep_frames` are omitted. The caller sets time and
+//! duration.
 
 use hashbrown::HashMap;
 

@@ -45,7 +45,8 @@ impl<'a> Builder<'a> {
     /// Returns the index of a function. Adds the function if it is new.
     pub fn function(&mut self, function: Function<'a>) -> u32 {
         let functions = &mut self.profile.functions;
-        // Functions that differ in the other fields rarely have the same name and file.
+        // Name and file are enough for the key, because functions with the same name and file rarely differ in the
+        // other fields.
         let key = |function: &Function<'a>| (function.name, function.file);
         self.functions.add(functions, function, |known| *known == function, key)
     }
@@ -150,7 +151,7 @@ impl<'a> Builder<'a> {
         profile.locations.iter().map(location).collect()
     }
 
-    /// Adds a sample: locations, leaf first, labels, and one value per sample type.
+    /// Adds a sample with its locations (leaf first), its labels, and one value per sample type.
     pub fn sample(
         &mut self,
         stack: impl IntoIterator<Item = u32>,

@@ -8,7 +8,7 @@ use crate::pprof::model::{Line, Location, Profile};
 const DROPPED_INDEX: u32 = u32::MAX;
 
 impl Profile<'_> {
-    /// Keeps the samples for which `keep(index)` returns true.
+    /// Keeps the samples for which `keep(index)` returns true, and drops the others.
     pub fn retain_samples(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let width = self.sample_types.len();
         let (mut samples, mut locations, mut labels) = (0, 0, 0);

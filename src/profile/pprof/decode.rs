@@ -52,7 +52,7 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
 const FREE_TEXT_BYTES: usize = 64 << 20;
 const TEXT_RATIO: usize = 64;
 
-/// The remaining number of bytes of texts until the limit.
+/// The number of bytes of texts that may still follow before the limit is exceeded.
 struct Texts {
     remaining: usize,
     limit: usize,

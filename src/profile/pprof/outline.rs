@@ -13,11 +13,11 @@ pub(super) const LOCATION: u32 = 4;
 pub(super) const FUNCTION: u32 = 5;
 pub(super) const STRING_TABLE: u32 = 6;
 
-/// Maximum number of bytes of columns per byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1
-/// to 6. Only runs of empty messages come close to the theoretical maximum of 30.
+/// Limits the memory of the columns: this many bytes for each byte of the profile, in addition to [`FREE_BYTES`].
+/// Profiles of real programs take 1 to 6. Only runs of empty messages come close to the theoretical maximum of 30.
 pub(crate) const MAX_EXPANSION: usize = 16;
 
-/// Number of bytes of columns that any profile may take.
+/// Number of bytes that the columns of every profile may take regardless of its size.
 pub(crate) const FREE_BYTES: usize = 64 << 10;
 
 /// Maximum number of comments of a profile.
@@ -31,7 +31,7 @@ pub fn max_column_bytes(size: usize) -> usize {
     size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
 }
 
-/// Number of the messages of one kind, and their range in the profile.
+/// The number of messages of one kind, and the range of the profile that contains them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     pub(super) count: usize,

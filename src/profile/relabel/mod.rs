@@ -1,8 +1,8 @@
 //! Prometheus relabel rules: their checks, and the engine that applies them to a set of labels.
 //!
 //! In: rules and labels. Out: changed labels, or nothing if a rule drops them. The behaviour is the same as in
-//! Prometheus, and it is frozen for compatibility. Components read rules from blocks of the configuration, and the
-//! store reads rules from the limits of a tenant.
+//! Prometheus, and compatibility requires that it never changes. Components read rules from blocks of the
+//! configuration, and the store reads rules from the limits of a tenant.
 
 mod template;
 

@@ -26,7 +26,8 @@ enum Role {
 }
 
 impl Focus {
-    /// Drops the samples that the expressions exclude. Returns the flags with an expression that matches no frame.
+    /// Drops the samples that the expressions exclude. Returns the names of the flags whose expression matches no
+    /// frame.
     pub(super) fn apply(&self, profile: &mut Profile<'_>) -> Vec<&'static str> {
         if self.focus.is_none() && self.ignore.is_none() {
             return Vec::new();

@@ -2,10 +2,10 @@
 //!
 //! Families of units, their factors and the number formats are the same as in pprof's package `measurement`.
 
-/// The unit that is derived from the smallest value of a report.
+/// The name that stands for a unit that suits the smallest value of a report.
 pub(super) const MINIMUM: &str = "minimum";
 
-/// The unit that is derived from the value itself.
+/// The name that stands for a unit that suits the value itself.
 const AUTO: &str = "auto";
 
 /// Units that are not written after a value.

@@ -29,7 +29,7 @@ pub enum Aggregation {
     Average,
 }
 
-/// The kind of exemplar of a point of a time series or a cell of a heatmap.
+/// The kind of exemplar that represents a point of a time series or a cell of a heatmap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExemplarKind {
     /// Points and cells have no exemplars.
@@ -255,7 +255,7 @@ pub struct QueryLimits {
     pub series_cache_bytes: usize,
     /// Maximum bytes of decoded sample rows kept between queries.
     pub block_cache_bytes: usize,
-    /// Maximum bytes of times and totals of profiles kept between queries.
+    /// Maximum bytes of the decoded `profiles` table (times and totals) kept between queries.
     pub totals_cache_bytes: usize,
     /// Maximum bytes of Parquet footers kept between queries.
     pub footer_cache_bytes: usize,

@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 #[derive(Debug)]
 pub(crate) struct ArithmeticPlanner;
 
-/// An operator of a chain.
+/// An operator of a chain, such as `a + b - c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Step {
     Add,

@@ -1,5 +1,5 @@
-//! Limits DataFusion's functions whose result can be far larger than their arguments: `repeat`, `lpad`, `range`,
-//! `concat` and similar ones.
+//! Adds size limits to those functions of DataFusion that can return more bytes than they receive: `repeat`, `lpad`,
+//! `range`, `concat` and similar ones.
 //!
 //! In: DataFusion's function. Out: a wrapper of that function. The wrapper computes an upper bound of the size of the
 //! result. If the bound is too large, the wrapper refuses the call before any memory is allocated. Memory pools do not
@@ -42,7 +42,7 @@ const EXCLUDED_FUNCTIONS: [&str; 9] = [
     "arrow_metadata",
 ];
 
-/// How the size of a result depends on the arguments.
+/// How the size of a result depends on the arguments, which are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Growth {
     /// Repetitions of the text in argument 0; argument 1 is their number.

@@ -47,9 +47,9 @@ arguments! {
 arguments! {
     /// The body of `tracing > sampler > jaeger_remote { }`.
     struct JaegerRemote {
-        /// Maximum number of operations whose sampling is cached.
+        /// Maximum number of operations for which the sampling strategy is cached.
         max_operations: i64 = 256,
-        /// Interval between requests for the sampling.
+        /// Interval between requests for the sampling strategies.
         refresh_interval: Duration = "1m",
         /// URL of the Jaeger server's sampling endpoint.
         url: Arc<str> = "http://127.0.0.1:5778/sampling",

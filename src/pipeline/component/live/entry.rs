@@ -126,7 +126,7 @@ pub enum Change {
     Dropped,
     /// Some labels were set to new values, or removed.
     Changed {
-        /// Name and new value, by name.
+        /// Names and new values of the labels that were set, sorted by name.
         set: Vec<(Arc<str>, Arc<str>)>,
         /// Names of the removed labels, sorted.
         removed: Vec<Arc<str>>,

@@ -23,18 +23,18 @@ pub struct FlowCount {
     pub from: Arc<str>,
     /// Id of the receiver; empty if the receiver has no id.
     pub to: Arc<str>,
-    /// Number of profiles sent, accepted or refused.
+    /// Number of profiles sent, whether the receiver accepted or refused them.
     pub profiles: u64,
-    /// Size of their pprof data as transmitted, in bytes.
+    /// Size of the pprof data of these profiles as transmitted, in bytes.
     pub bytes: u64,
 }
 
 /// Number of targets that a component exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetCount {
-    /// Id of the component that exports them.
+    /// Id of the component that exports the targets.
     pub component: Arc<str>,
-    /// Number of targets that it exports now.
+    /// Number of targets that the component exports now.
     pub current: u64,
     /// Number of targets exported since the start, counted at every export.
     pub exported: u64,

@@ -1,8 +1,8 @@
 //! Builds a tree of instances without affecting the running one.
 //!
 //! Every scope is evaluated from its leaves. Running components are reused with their current arguments (and marked if
-//! their new arguments differ). New components are built, and dropped with the tree if the load fails. Imports
-//! (`imports`) are fetched if they are new or their arguments changed.
+//! their new arguments differ). New components are built, and dropped with the tree if the load fails. The module
+//! `imports` fetches imports that are new or have new arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -32,7 +32,8 @@ mod imports;
 /// Maximum nesting of modules and imports: far above real use, and low enough to stop infinite recursion.
 const MAX_DEPTH: usize = 32;
 
-/// The changes of shape that a new tree accepts. Otherwise, the new tree keeps the shape of the tree in force.
+/// The changes of shape that a new tree accepts. The shape of a `foreach` is the set of its items, and the shape of an
+/// import is its arguments and texts. If a change is not accepted, the new tree keeps the shape of the tree in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Accept {
     /// Accepts all changes of shape.
@@ -53,7 +54,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) diagnostics: Diagnostics,
     /// Components of the new tree by id.
     pub(crate) nodes: BTreeMap<Arc<str>, Arc<Node>>,
-    /// The same nodes, leaves first.
+    /// The nodes in `nodes`, leaves first.
     pub(crate) order: Vec<Arc<Node>>,
     /// Imports of the new tree by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
@@ -79,7 +80,7 @@ pub(crate) struct Stage<'a> {
     hidden: usize,
 }
 
-/// The parts of an instance to build.
+/// The parts from which an instance is built.
 struct Spec {
     path: Arc<str>,
     graph: Arc<Graph>,
@@ -123,7 +124,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Returns the same stage, with updates during the build.
+    /// Returns the same stage, which now updates components during the build.
     pub(crate) fn eager(self) -> Self {
         Self { is_eager: true, ..self }
     }
