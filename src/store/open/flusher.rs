@@ -1,5 +1,6 @@
-//! The flush thread. It flushes one frozen generation at a time, and retries until it succeeds. Between flushes, and
-//! after a flush if its caller requests that, the thread polls for the commits of other servers.
+//! The flush thread. It flushes one frozen generation (a head and the log segments that it contains) at a time, and
+//! retries until it succeeds. Between flushes, and after a flush if its caller requests that, the thread polls for the
+//! commits of other servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;

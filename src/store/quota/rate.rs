@@ -21,7 +21,8 @@ impl Rate {
         }
     }
 
-    /// Returns true if bytes are left at `now`, at `rate` bytes per second and at most `burst` bytes.
+    /// Refills the bucket up to `now`, at `rate` bytes per second and to at most `burst` bytes. Returns true if bytes
+    /// are left.
     pub(super) fn has_room(&mut self, rate: u64, burst: u64, now: Duration) -> bool {
         let gained = now.saturating_sub(self.updated_at).as_secs_f64() * rate as f64;
         self.available = (self.available + gained).min(burst.max(1) as f64);
