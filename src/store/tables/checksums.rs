@@ -168,7 +168,7 @@ impl BlockChecksums {
         start..end
     }
 
-    /// Returns the ranges to read so that all bytes of `ranges` can be verified, ascending and disjoint.
+    /// Returns the ranges to read so that all bytes of `ranges` can be verified. The result is ascending and disjoint.
     pub(crate) fn verified_ranges(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let wanted = ranges.iter().filter(|range| !range.is_empty());
         let mut all: Vec<Range<u64>> = wanted.map(|range| self.verified_range(range)).collect();
