@@ -16,16 +16,16 @@ use object::{Endianness, FileKind, ReadRef};
 /// Maximum number of bytes that are read in one piece. The largest known symbol tables and unwind sections have a
 /// third of this size.
 const MAX_PIECE_BYTES: u64 = 160 << 20;
-/// Maximum number of bytes of all pieces, each counted with [`PIECE_BYTES`] more. The cache keeps every piece, and a
-/// section table may name any number of long pieces in a sparse file that takes no disk space. The limit has room for
-/// the longest symbol table and the longest unwind section.
+/// Maximum number of bytes of all pieces. Each piece counts as its length plus [`PIECE_BYTES`]. The cache keeps every
+/// piece, and a section table may name any number of long pieces in a sparse file that takes no disk space. The limit
+/// has room for the longest symbol table and the longest unwind section.
 const MAX_PIECES_BYTES: u64 = 320 << 20;
 const PIECE_BYTES: u64 = 64;
 /// Maximum number of bytes that are read for the head of a file: a thousand times the bytes that a typical file needs.
 const MAX_HEAD: u64 = 1 << 20;
 
-/// Maximum number of bytes of names that are read, each counted with [`TEXT_BYTES`] more. The cache keeps all of
-/// them, and a file may have millions of sections and symbols with long names.
+/// Maximum number of bytes of names that are read. Each name counts as its length plus [`TEXT_BYTES`]. The cache keeps
+/// all names, and a file may have millions of sections and symbols with long names.
 const MAX_TEXTS: usize = 128 << 20;
 const TEXT_BYTES: usize = 16;
 /// Maximum number of bytes that are searched for the end of a name.

@@ -1,7 +1,7 @@
-//! Draws the profiles of a synthetic service for one tick.
+//! Draws the profiles of a synthetic service for one tick of the fleet, a period of 15 seconds.
 //!
 //! The call paths of each endpoint are drawn by Zipf's law. The load of an endpoint rises and falls over minutes. The
-//! allocations of a site vary around a rate.
+//! allocations of an allocation site vary around a rate.
 
 use std::f64::consts::TAU;
 
