@@ -49,7 +49,8 @@ const MAX_NAMED: usize = 64 << 20;
 const MANAGED: u32 = 2;
 
 const SECOND_NANOS: u128 = 1_000_000_000;
-/// Maximum duration of the last sample of a thread. Below this limit, it lasts for the sample interval of the file.
+/// Maximum duration of the last sample of a thread. Below this limit, the last sample lasts for the sample interval of
+/// the file.
 const MAX_INTERVAL_NANOS: u32 = 1_000_000_000;
 
 /// Reads the profiles of a file.
