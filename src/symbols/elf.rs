@@ -230,7 +230,7 @@ pub fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
         .map(|segment| segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
 }
 
-/// The functions of a file sorted by address, 16 bytes each. Their names stay in the file.
+/// The functions of a file, sorted by address, with 16 bytes for each function. The names stay in the file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Index {
     functions: Vec<Entry>,
@@ -240,7 +240,8 @@ pub struct Index {
     is_cut: bool,
 }
 
-/// Maximum number of functions that are kept: several times the number of the largest programs. They take 128 MiB.
+/// Maximum number of functions that are kept: several times as many as the largest programs have. This many functions
+/// take 128 MiB.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -54,7 +54,7 @@ pub struct Function {
     pcfile: u32,
     pcln: u32,
     unit: u32,
-    /// Offset of the values with the indexes of inlined calls, and of the tree of inlined calls.
+    /// Offset of the values that are indexes of inlined calls, and offset of the tree of these calls.
     inlined: Option<(u32, u64)>,
 }
 

@@ -83,7 +83,7 @@ pub(crate) mod aux {
 }
 
 impl Rule {
-    /// Returns the rule with a number, which the BPF program stores in the low four bits.
+    /// Returns the rule whose number is in the low four bits of `number`, as in the BPF program.
     pub(crate) fn from_number(number: u8) -> Self {
         match number & 15 {
             1 => Self::Sp,

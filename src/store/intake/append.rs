@@ -37,9 +37,9 @@ const MAX_COPY_BYTES: usize = 256 << 10;
 const GROUP_PROFILES: usize = 256;
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Value of the metric's label `reason` for profiles that are stored already.
+/// Value of the label `reason`, in the metric of rejected profiles, for profiles that are stored already.
 const REASON_REPEATED: &str = "repeated";
-/// Value of the label `reason` for profiles that are refused while the disk does not respond.
+/// Value of the label `reason`, in the metric of rejected profiles, while the disk does not respond.
 const REASON_LOG_STALLED: &str = "log_stalled";
 
 /// Longest time that an append waits for a flush to make room in the heads. Afterwards the append continues, because
@@ -432,7 +432,8 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<AcceptedProfile>, char
 }
 
 impl AcceptedProfile {
-    /// Returns the bytes to charge: the profile, the growth of the head, and the record with its pprof bytes twice.
+    /// Returns the number of bytes to charge: the sum of the profile, the growth of the head, the header of the record,
+    /// and twice the pprof bytes of the record.
     fn bytes(&self) -> usize {
         self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
     }

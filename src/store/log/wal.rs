@@ -356,7 +356,8 @@ impl<T: Send + 'static> Writer<T> {
             for (request, reply) in rotations.into_iter().zip(replies) {
                 let last = self.segment.number;
                 if is_clean && ended != Some(last) {
-                    // No record follows in this segment, and the next segment has another number.
+                    // The rotation needs no new file: no record follows in this segment, and the next segment has
+                    // another number.
                     ended = Some(last);
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
                     let _ = request.send(Ok(()));

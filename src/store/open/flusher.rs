@@ -19,7 +19,7 @@ use crate::store::flush::write::{Generation, Progress, Tables};
 use crate::store::intake::append::PendingGroup;
 use crate::store::log::wal::Log;
 
-/// Waits between attempts of a flush that fails. The last wait repeats.
+/// Wait times between the attempts of a flush that fails. The last wait time repeats.
 const RETRY_WAITS: [Duration; 5] = [
     Duration::from_millis(500),
     Duration::from_secs(2),

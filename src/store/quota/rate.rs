@@ -13,7 +13,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// Creates a rate that was not used before `now`, with `burst` bytes left.
+    /// Creates a full bucket: at `now`, `burst` bytes are left.
     pub(super) fn new(burst: u64, now: Duration) -> Self {
         Self {
             available: burst.max(1) as f64,

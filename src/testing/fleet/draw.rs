@@ -85,7 +85,8 @@ impl Program {
     }
 }
 
-/// Adds samples of a program to a profile that, as in Go, contains only the table entries in use.
+/// Adds samples of a program to a profile. As in Go, the profile contains only locations and functions that samples
+/// use.
 struct Samples<'a> {
     program: &'a Program,
     builder: Builder<'a>,

@@ -249,7 +249,7 @@ impl DeltaTable {
             for (id, number) in transactions::of(writer, version, stamp) {
                 builder = builder.with_transaction_id(id, number);
             }
-            // A transaction without files only records its version. The kernel does not treat it as an append.
+            // A transaction without files only records its version. delta_kernel does not treat it as an append.
             let builder = if files.is_empty() {
                 builder
             } else {
