@@ -301,7 +301,7 @@ pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
             if hint.exists() {
                 fs::remove_file(&hint).map_err(StoreError::io("remove", &hint))?;
             }
-            done.push((path, "set aside because all entries that it covers exist".to_owned()));
+            done.push((path, "set aside; the log has all entries up to its version".to_owned()));
         }
     }
     Ok(done)
