@@ -23,8 +23,8 @@ type Unit<'a> = gimli::Unit<Reader<'a>>;
 pub struct Limits {
     /// Maximum number of bytes of all sections together, uncompressed in memory.
     pub bytes: u64,
-    /// Number of steps left. Entries, rows of lines, ranges, the addresses in each, and pieces of texts and sections
-    /// are steps.
+    /// Number of steps left. Each entry, row of a line table, range, address in a range, and piece of a text or section
+    /// is a step.
     pub steps: usize,
 }
 
@@ -43,7 +43,7 @@ const MAX_STEPS: usize = 8;
 const MAX_INLINED: usize = 64;
 /// Maximum number of bytes of a name or path.
 const MAX_NAME_BYTES: usize = 16 << 10;
-/// Number of bytes of a text, table or section, or of attributes of an entry, that cost one step.
+/// Number of bytes of a text, table or section, or number of attributes of an entry, that cost one step.
 const BYTES_PER_STEP: usize = 16;
 /// Number of steps that the tables of a unit cost. `MAX_ABBREVIATIONS` is the maximum size of its abbreviation table
 /// in bytes. All units may share one table and begin it at different offsets.

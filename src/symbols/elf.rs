@@ -16,16 +16,16 @@ use object::{Endianness, FileKind, ReadRef};
 /// Maximum number of bytes that are read in one piece. The largest known symbol tables and unwind sections have a
 /// third of this size.
 const MAX_PIECE_BYTES: u64 = 160 << 20;
-/// Maximum number of bytes of all pieces, each counted with [`PIECE_BYTES`] more. The cache keeps every piece, and a
-/// section table may name any number of long pieces in a sparse file that takes no disk space. The limit has room for
-/// the longest symbol table and the longest unwind section.
+/// Maximum number of bytes of all pieces. Each piece counts as its length plus [`PIECE_BYTES`]. The cache keeps every
+/// piece, and a section table may name any number of long pieces in a sparse file that takes no disk space. The limit
+/// has room for the longest symbol table and the longest unwind section.
 const MAX_PIECES_BYTES: u64 = 320 << 20;
 const PIECE_BYTES: u64 = 64;
 /// Maximum number of bytes that are read for the head of a file: a thousand times the bytes that a typical file needs.
 const MAX_HEAD: u64 = 1 << 20;
 
-/// Maximum number of bytes of names that are read, each counted with [`TEXT_BYTES`] more. The cache keeps all of
-/// them, and a file may have millions of sections and symbols with long names.
+/// Maximum number of bytes of names that are read. Each name counts as its length plus [`TEXT_BYTES`]. The cache keeps
+/// all names, and a file may have millions of sections and symbols with long names.
 const MAX_TEXTS: usize = 128 << 20;
 const TEXT_BYTES: usize = 16;
 /// Maximum number of bytes that are searched for the end of a name.
@@ -230,7 +230,7 @@ pub fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
         .map(|segment| segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
 }
 
-/// The functions of a file sorted by address, 16 bytes each. Their names stay in the file.
+/// The functions of a file, sorted by address, with 16 bytes for each function. The names stay in the file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Index {
     functions: Vec<Entry>,
@@ -240,7 +240,8 @@ pub struct Index {
     is_cut: bool,
 }
 
-/// Maximum number of functions that are kept: several times the number of the largest programs. They take 128 MiB.
+/// Maximum number of functions that are kept: several times as many as the largest programs have. This many functions
+/// take 128 MiB.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -66,17 +66,17 @@ impl<S: Source> Functions<S> {
         self
     }
 
-    /// Adds names that were packed in the file. They are the stripped names only, without those that the file still
-    /// has.
+    /// Adds names that were packed in the file. The packed names are only the stripped names, not the names that the
+    /// file still has.
     pub fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
         self.symbols.insert(0, (Index::new(file), source));
         self
     }
 
-    /// Looks up those of the sorted `addresses` that `names` does not contain yet. `lines` returns the calls at all
-    /// these addresses from the DWARF of a file ([`dwarf::locate`](crate::dwarf::locate)), or `None` if that
-    /// is too expensive now. In that case, the method returns the addresses that got a name without a line. A caller
-    /// that removes them can look them up again later.
+    /// Looks up the sorted `addresses` that are not in `names` yet, and adds the results to `names`. `lines` returns
+    /// the calls at all these addresses from the DWARF of a file ([`dwarf::locate`](crate::dwarf::locate)), or `None`
+    /// if that is too expensive now. In that case, the method returns the addresses whose names have no line. A caller
+    /// that removes these addresses from `names` can look them up again later.
     pub fn resolve(
         &self,
         addresses: &[u64],
@@ -142,7 +142,7 @@ impl<S: Source> Functions<S> {
             if names.is_full() {
                 break;
             }
-            // The function of this line is known only by its symbol.
+            // DWARF has only the line, so the symbol provides the function's name.
             if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
                 let symbol = self
                     .symbol(address, how)

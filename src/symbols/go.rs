@@ -1,5 +1,5 @@
-//! Finds Go's function table in an ELF file, by the section's name or, if the section names are gone, by its magic
-//! number.
+//! Finds Go's function table in an ELF file, by the name of its section or, if the section names are gone, by the
+//! table's magic number.
 
 use object::elf::{R_AARCH64_RELATIVE, R_X86_64_RELATIVE};
 use object::read::elf::{ElfFile64, Rela, SectionHeader, Sym};

@@ -1,8 +1,8 @@
 //! Names of addresses: from ELF symbol tables (also in separate and packed debug files), DWARF, Go's function table,
 //! the kernel's list, and the perf maps and jitdump files of runtimes.
 //!
-//! In: sorted addresses and a source. Out: [`Ranges`] with the functions that contain them. The module does not depend
-//! on processes: the caller decides to which file an address belongs.
+//! In: sorted addresses and a source. Out: [`Ranges`] with the functions that contain the addresses. The module does
+//! not depend on processes: the caller decides to which file an address belongs.
 
 pub mod bytes;
 pub mod calls;

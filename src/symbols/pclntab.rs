@@ -54,7 +54,7 @@ pub struct Function {
     pcfile: u32,
     pcln: u32,
     unit: u32,
-    /// Offset of the values with the indexes of inlined calls, and of the tree of inlined calls.
+    /// Offset of the values that are indexes of inlined calls, and offset of the tree of these calls.
     inlined: Option<(u32, u64)>,
 }
 
@@ -228,8 +228,8 @@ impl Pclntab {
         bytes.text(function.name).filter(|name| !name.is_empty())
     }
 
-    /// Passes the distances of the stack pointer below its value at the call to `take`: for each piece its end
-    /// address and the number of bytes.
+    /// Calls `take` for each piece of a function, with the end address of the piece and the number of bytes by which
+    /// the stack pointer is below its value at the call.
     pub fn stack_offsets(&self, bytes: &Bytes<'_>, function: &Function, mut take: impl FnMut(u64, i64)) {
         self.values(bytes, function.pcsp, function.start, |end, value| {
             take(end, value);
@@ -328,7 +328,8 @@ impl Pclntab {
         found
     }
 
-    /// Passes the values of a table to `take` while it returns true: for each piece its end address and its value.
+    /// Calls `take` for each piece of a function, with the end address of the piece and its value in a table, as long
+    /// as `take` returns true.
     fn values(&self, bytes: &Bytes<'_>, table: u32, start: u64, mut take: impl FnMut(u64, i64) -> bool) {
         let mut step = || {
             let mut at = self.values.checked_add(u64::from(table)).filter(|_| table != 0)?;

@@ -29,7 +29,7 @@ impl Default for ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// Creates the collector for `Scope::register_collector` of the root.
+    /// Creates the collector for `Scope::register_collector` of the root scope.
     pub fn new() -> Self {
         Self {
             start_time: start_time(),
@@ -101,7 +101,7 @@ impl Default for ResourceMetrics {
 }
 
 impl ResourceMetrics {
-    /// Creates the collector for `Scope::register_collector` of the root.
+    /// Creates the collector for `Scope::register_collector` of the root scope.
     pub fn new() -> Self {
         Self {
             start_time: start_time(),

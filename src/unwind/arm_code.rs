@@ -62,7 +62,7 @@ fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64,
     rows.flatten().collect()
 }
 
-/// Returns true if code of 64-bit Arm does not change x30 and the stack pointer. Such code contains no calls, no
+/// Returns true if code of 64-bit Arm changes neither x30 nor the stack pointer. Such code contains no calls, no
 /// additions to and subtractions from the stack pointer, and no loads and stores that write the stack pointer back or
 /// access x30.
 fn is_leaf(code: &[u8]) -> bool {

@@ -22,7 +22,7 @@ const SP: Register = Register(31);
 /// The expression that binutils writes for a PLT: `rsp + 8 + ((((rip & 15) >= 11) ? 1 : 0) << 3)`.
 const PLT_EXPRESSION: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
 
-/// Converts `row` to the row for `pc`.
+/// Converts `row`, a row of call frame information, to the [`Row`] that begins at `pc`.
 pub(crate) fn compile_row<'a, S>(arch: Arch, pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Row
 where
     S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,

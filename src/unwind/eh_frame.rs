@@ -14,9 +14,9 @@ use crate::section::section_bytes;
 
 /// Maximum number of rows of a table. The largest known binaries (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
-/// Maximum number of bytes of instructions that are executed. The instructions of a common entry count once per
-/// function, because a small file can refer to a long entry a million times. The largest programs use a fifth of this
-/// limit.
+/// Maximum number of bytes of instructions that are executed. The instructions of a common entry (CIE) count once per
+/// function that refers to it, because a small file can refer to a long entry a million times. The largest programs use
+/// a fifth of this limit.
 const MAX_WORK: u64 = 256 << 20;
 /// Cost of an instruction that saves or restores all registers, in the unit of [`MAX_WORK`]. The instruction copies up
 /// to ten kilobytes.
@@ -143,7 +143,7 @@ where
     let mut context = UnwindContext::new();
     let mut entries = frames.entries(bases);
     let mut work = 0_u64;
-    // At damage, the loop ends and keeps the rows before it.
+    // At damage, the loop ends and keeps the rows so far.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         if rows.len() > MAX_ROWS {

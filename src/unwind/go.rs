@@ -2,7 +2,7 @@
 //! distance of the stack pointer from its value at the call.
 //!
 //! Go keeps a chain of frame pointers across its switches between stacks (of a goroutine and of the thread), so the
-//! functions that switch are unwound by frame pointer.
+//! functions that switch stacks are unwound by frame pointer.
 
 use crate::row::{Arch, Row, Rule, aux};
 
@@ -17,7 +17,8 @@ pub struct Function<'a> {
     pub switches: bool,
     /// True if a signal handler returns to the function.
     pub is_signal_return: bool,
-    /// For each piece, its end address and the number of bytes that the stack pointer is below its value at the call.
+    /// For each piece of the code, its end address and the number of bytes by which the stack pointer is below its
+    /// value at the call.
     pub offsets: &'a [(u64, i64)],
 }
 

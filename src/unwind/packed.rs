@@ -34,10 +34,10 @@ const RULES_AT: u32 = 6;
 const FIRST_RULES_AT: u32 = 8;
 const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 
-/// Bits of the largest pages: 64 KiB.
+/// Number of bits of an offset in the largest pages, which have 64 KiB.
 const MAX_SHIFT: u32 = 16;
-/// Bits of an offset in the smallest pages. Small pages save search steps. Only a table with too many different rules
-/// has smaller pages.
+/// Number of bits of an offset in the smallest pages. Small pages save search steps. Only a table with too many
+/// different rules has smaller pages.
 const MIN_SHIFT: u32 = 8;
 /// Minimum number of rows per word of the index.
 const ROWS_PER_WORD: usize = 16;
@@ -50,8 +50,8 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs the rows of a table. Frees the memory of the rows piece by piece, so that both together take little more
-    /// memory than the rows did.
+    /// Packs the rows of a table. Frees the memory of the rows piece by piece, so that the rows and the packed table
+    /// together take little more memory than the rows alone.
     pub fn new(table: Table) -> Self {
         let mut rows = table.into_rows();
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
@@ -149,7 +149,7 @@ pub fn find(lines: &[Line], pc: u32) -> Option<Row> {
         let at = word(PAGES_AT)?.wrapping_add(page);
         (word(at)?, word(at.wrapping_add(1))?)
     } else {
-        // The address is after the last row, which applies.
+        // The address is after the last page, so the last row applies.
         (word(ROWS)?, word(ROWS)?)
     };
     // The largest value that a row with this offset can have.

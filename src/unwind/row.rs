@@ -3,7 +3,7 @@
 //! A row applies from its address to that of the next row. It can represent nearly everything that compilers write.
 //! Any other rule becomes [`Rule::Complex`], which ends a walk and is counted.
 
-/// The method by which an unwinder finds the registers of the caller.
+/// The method by which an unwinder finds the registers of the caller. CFA is DWARF's canonical frame address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Rule {
@@ -17,7 +17,7 @@ pub enum Rule {
     End = 3,
     /// A signal trampoline: the interrupted registers are in memory.
     Signal = 4,
-    /// A stub of the procedure linkage table: CFA = sp + 8, and 8 more from the 11th byte of each 16 bytes on.
+    /// A stub of the procedure linkage table: CFA = stack pointer + 8, or + 16 if the address modulo 16 is 11 or more.
     Plt = 5,
     /// The description cannot be represented by a row.
     Complex = 6,
@@ -28,16 +28,17 @@ pub enum Rule {
     Switch = 8,
     /// CFA = the word at stack pointer + `cfa`, plus 8 (assembly that keeps the address of its frame on the stack).
     SpDeref = 9,
-    /// CFA = the register of `extra` + `cfa`. Only valid where all registers are known: at the leaf and after a signal
-    /// frame.
+    /// CFA = `cfa` + the register whose number is in the high four bits of [`Row::rule`]. Only valid where all
+    /// registers are known: at the leaf and after a signal frame.
     Register = 10,
-    /// CFA = stack pointer + `cfa`, and the return address is in the register of `extra`. Only valid where all
-    /// registers are known.
+    /// CFA = stack pointer + `cfa`, and the return address is in the register whose number is in the high four bits of
+    /// [`Row::rule`]. Only valid where all registers are known.
     Return = 11,
     /// CFA = the third tracked register + `cfa`.
     Aux = 12,
-    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is saved at
-    /// CFA - 8 * `extra`, or still in its register if `extra` is 0. The third tracked register is lost.
+    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. With `extra` for the high four
+    /// bits of [`Row::rule`], the frame pointer is saved at CFA - 8 * `extra`, or is still in its register if `extra`
+    /// is 0. The third tracked register is lost.
     SpFar = 13,
 }
 
@@ -82,7 +83,7 @@ pub(crate) mod aux {
 }
 
 impl Rule {
-    /// Returns the rule with a number, which the BPF program stores in the low four bits.
+    /// Returns the rule whose number is in the low four bits of `number`, as in the BPF program.
     pub(crate) fn from_number(number: u8) -> Self {
         match number & 15 {
             1 => Self::Sp,

@@ -159,7 +159,8 @@ pub fn walk(
     };
     for _ in 0..limit {
         frames.push(frame.ip);
-        // Except at the leaf, the address is a return address, and the rule of the byte before it applies.
+        // Except at the leaf and after a signal frame, the address is a return address, and the rule of the byte before
+        // it applies.
         let address = frame.ip.wrapping_sub(u64::from(frame.all.is_none()));
         let row = match find(address) {
             RuleLookup::NoMapping => return Stop::NoMapping,

@@ -1,4 +1,4 @@
-//! Parses times in the parameters of Pyroscope's plain routes, in Graphite's format: a Unix time, a day, `now-1h`.
+//! Parses times in the parameters of Pyroscope's plain HTTP routes, in Graphite's format: a Unix time, a day, `now-1h`.
 //!
 //! In: text and the current time. Out: Unix nanoseconds. The number of digits decides the unit of a Unix time: 13
 //! digits are milliseconds, 16 microseconds, and 19 nanoseconds. Eight digits are a day (`YYYYMMDD`). Any other number

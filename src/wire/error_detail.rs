@@ -1,7 +1,7 @@
 //! Details of an error besides code and message: messages that programs can read.
 //!
-//! Connect puts them into the JSON of the error, gRPC into `grpc-status-details-bin` ([`crate::grpc_status`]).
-//! Clients ignore details of unknown types.
+//! Connect puts the details into the JSON of the error, gRPC puts them into `grpc-status-details-bin`
+//! ([`crate::grpc_status`]). Clients ignore details of unknown types.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;

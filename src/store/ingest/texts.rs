@@ -1,5 +1,6 @@
-//! Converts texts of a profile to spans. If the profile's own bytes contain the text, the span refers to these bytes.
-//! Otherwise the span refers to an additional buffer, with positions after the end of the profile's bytes.
+//! Converts texts of a profile to spans, each with a start and a length. If the profile's own bytes contain the text,
+//! the span refers to these bytes. Otherwise the span refers to an additional buffer, with positions after the end of
+//! the profile's bytes.
 
 use bytes::Bytes;
 use hashbrown::HashMap;

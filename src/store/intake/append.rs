@@ -26,8 +26,8 @@ use crate::store::rules::limits::{Limits, Rejection};
 use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 
 /// Groups that need less memory than this, in bytes, are decoded on the calling thread. Decoding such a group takes
-/// less than half a millisecond, and a change of threads would cost that time. The memory follows from the uncompressed
-/// size, not from the bytes received.
+/// less than half a millisecond, and a change of threads would cost that time. The memory is estimated from the
+/// uncompressed size, not from the number of bytes received.
 const MAX_INLINE_BYTES: usize = 1 << 20;
 
 /// Groups whose records have fewer bytes than this are copied to the log's buffer on the calling thread.
@@ -37,12 +37,13 @@ const MAX_COPY_BYTES: usize = 256 << 10;
 const GROUP_PROFILES: usize = 256;
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Value of the metric's label `reason` for profiles that are stored already.
+/// Value of the label `reason`, in the metric of rejected profiles, for profiles that are stored already.
 const REASON_REPEATED: &str = "repeated";
-/// Value of the label `reason` for profiles that are refused while the disk does not respond.
+/// Value of the label `reason`, in the metric of rejected profiles, while the disk does not respond.
 const REASON_LOG_STALLED: &str = "log_stalled";
 
-/// Longest time that an append waits for a flush to make room. Then it continues, up to the limit on all heads.
+/// Longest time that an append waits for a flush to make room in the heads. Afterwards the append continues, because
+/// the heads may grow up to `head_limit_bytes`.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest time that a group waits for its share of the budget.
@@ -66,7 +67,7 @@ pub(crate) struct Intake {
     pub(crate) flushes: Arc<Flushes>,
     /// Says whether the store still accepts profiles.
     pub(crate) lifecycle: Arc<Lifecycle>,
-    /// Compares the clocks, for limits on the age of profiles.
+    /// Compares the wall clock with the expected time, for limits on the age of profiles.
     pub(crate) steady: ExpectedClock,
 }
 
@@ -125,7 +126,8 @@ struct AcceptedProfile {
 struct Decoding {
     accepted: Vec<AcceptedProfile>,
     refused: Vec<(usize, Rejection)>,
-    /// Profiles that are larger than they announced. They are decompressed again, up to the largest allowed size.
+    /// Profiles whose uncompressed size exceeds the size that they announce. They are decompressed again, up to the
+    /// largest allowed size.
     oversized: Vec<(usize, RawProfile)>,
     /// Number of profiles that the tenant's relabel rules drop.
     dropped: usize,
@@ -430,7 +432,8 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<AcceptedProfile>, char
 }
 
 impl AcceptedProfile {
-    /// Returns the bytes to charge: the profile, the growth of the head, and the record with its pprof bytes twice.
+    /// Returns the number of bytes to charge: the sum of the profile, the growth of the head, the header of the record,
+    /// and twice the pprof bytes of the record.
     fn bytes(&self) -> usize {
         self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
     }

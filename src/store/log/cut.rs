@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use alluvium_base::file::replace;
 
-/// Returns the path of the file for the segment at `segment`.
+/// Returns the path of the `.cut` file for the segment at `segment`.
 pub(crate) fn path_of(segment: &Path) -> PathBuf {
     segment.with_extension("cut")
 }
 
-/// Writes the file. The file is durable when the function returns.
+/// Writes the `.cut` file of a segment. The file is durable when the function returns.
 pub(crate) fn write(segment: &Path, durable_bytes: u64) -> io::Result<()> {
     replace(&path_of(segment), text(durable_bytes).as_bytes())
 }
@@ -38,7 +38,7 @@ pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
     Ok(valid)
 }
 
-/// Removes the file of a segment. Called before a segment of the same number is created, and after a segment is
+/// Removes the `.cut` file of a segment. Called before a segment of the same number is created, and after a segment is
 /// deleted.
 pub(crate) fn remove(segment: &Path) -> io::Result<()> {
     match fs::remove_file(path_of(segment)) {

@@ -2,8 +2,8 @@
 //! with the reason.
 //!
 //! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of segment `NNNNNNNNNNNN`. A file with the
-//! ending `.damaged.txt` holds the reason. The server never reads or deletes these files. `repair` turns a damaged
-//! record back into a segment, for a newer program or another configuration that can read the record.
+//! ending `.damaged.txt` holds the reason. The server never reads or deletes these files. `alluvium store repair` turns
+//! a damaged record back into a segment, once a newer program or another configuration can read the record.
 
 use std::fs;
 use std::io;
@@ -64,7 +64,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
-/// Returns the segment that held the record, for a file from [`list`].
+/// Returns the number of the segment that held the record, for a file from [`list`].
 pub(crate) fn segment_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }

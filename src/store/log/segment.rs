@@ -70,8 +70,8 @@ impl Segment {
         })
     }
 
-    /// Creates a placeholder with `number`, if the segment after this number could not be created. The log never writes
-    /// to the placeholder.
+    /// Creates a placeholder with `number`, for a log whose next segment could not be created. The log never writes to
+    /// the placeholder.
     pub(crate) fn none(number: u64) -> io::Result<Self> {
         Ok(Self {
             number,

@@ -25,7 +25,8 @@ use crate::store::log::segment::{Segment, SyncMode};
 pub(crate) use crate::store::log::segment::{segment_path, segments};
 use alluvium_base::segment::{KEYED_HEADER_BYTES, Key};
 
-/// Bytes that may wait for the writer before the log refuses appends: some seconds of a busy disk.
+/// Number of bytes that may wait for the writer before the log refuses appends. A busy disk writes them in some
+/// seconds.
 const PENDING_LIMIT_BYTES: usize = 64 << 20;
 /// Interval between two attempts of a failed log to write again.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
@@ -59,7 +60,8 @@ struct Shared<T> {
 struct State<T> {
     pending: Vec<u8>,
     items: Vec<T>,
-    /// Callers that wait for a rotation. After an `Ok`, the reader of the events also sends the segment number.
+    /// Callers that wait for a rotation. After an `Ok`, the reader of the events sends the segment number to
+    /// `rotation_replies`.
     rotations: Vec<SyncSender<Result<(), LogFailure>>>,
     rotation_replies: Vec<SyncSender<u64>>,
     failure: Option<Arc<str>>,
@@ -327,8 +329,8 @@ impl<T: Send + 'static> Writer<T> {
         let _ = request.send(result);
     }
 
-    /// Cuts the failed segment back and opens a new segment, and retries until both succeed. Meanwhile, a rotation can
-    /// succeed without a new file, because a flush may free room on the disk.
+    /// Cuts the failed segment back and opens a new segment, and retries until both succeed. Meanwhile, one rotation
+    /// can succeed without a new segment, so that a flush can run and free room on the disk.
     fn recover(&mut self) {
         let mut ended = None;
         loop {
@@ -354,7 +356,8 @@ impl<T: Send + 'static> Writer<T> {
             for (request, reply) in rotations.into_iter().zip(replies) {
                 let last = self.segment.number;
                 if is_clean && ended != Some(last) {
-                    // No record follows in this segment, and the next segment has another number.
+                    // The rotation needs no new file: no record follows in this segment, and the next segment has
+                    // another number.
                     ended = Some(last);
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
                     let _ = request.send(Ok(()));

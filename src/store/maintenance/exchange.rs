@@ -176,7 +176,8 @@ impl Exchanger {
         Ok(())
     }
 
-    /// Makes the entries of some tables durable, because an earlier process may have been killed before it synced them.
+    /// Makes the log entries of some tables durable, because an earlier process may have been killed before it synced
+    /// them.
     pub(super) fn make_durable(&self, tables: &[Table]) -> Result<(), StoreError> {
         let mut meant = self.tables.iter().filter(|delta| tables.contains(&delta.table()));
         meant.try_for_each(DeltaTable::make_durable)

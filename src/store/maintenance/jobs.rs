@@ -1,5 +1,5 @@
-//! Runs jobs one after the other, and merges until no merge is due. Jobs skip an unreadable file for a while. They skip
-//! files that a waiting deletion covers until the deletion is done. All other files are still merged.
+//! Runs jobs (rewrites of files) one after the other, and merges until no merge is due. Jobs skip an unreadable file
+//! for a while. While a deletion waits, jobs also skip the files that it covers. All other files are still merged.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

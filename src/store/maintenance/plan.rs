@@ -29,7 +29,7 @@ pub struct Policy {
     /// If a merge of samples reads at least this many bytes, each profile type gets its own file.
     pub split_bytes: u64,
     /// If true, files of the profiles table are split by type too. This is only useful if types have their own
-    /// retention. Otherwise the ids of profiles, which their types share, would be repeated in each file.
+    /// retention. Otherwise each file would repeat the ids of profiles, because all types of a profile share its id.
     pub split_profiles: bool,
     /// An hour is considered over when this time has passed after its end. Late profiles of the hour may arrive until
     /// then.
@@ -157,8 +157,8 @@ struct Day<'a> {
 }
 
 impl<'a> Day<'a> {
-    /// Plans a merge of files of stacks or series: all flushed files, and the merged files that are not much larger
-    /// than the files before them. If the day is over, merges files of any size.
+    /// Plans a merge of files of stacks or series: all flushed files, and then merged files, the smallest first, while
+    /// each is at most twice as large as all files before it together. If the day is over, merges files of any size.
     fn merge_of_names(&self) -> Option<Merge<'a>> {
         let mut sorted = self.files.to_vec();
         sorted.retain(|file| level(file) < FULL_NAMES);

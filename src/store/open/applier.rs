@@ -1,7 +1,7 @@
 //! The thread that applies durable profiles to the head.
 //!
-//! The thread receives the log's events in the order of the log. So a rotation splits profiles exactly as the segments
-//! do, and no profile is queryable before it is durable.
+//! The thread receives the log's events in the order of the log. So a rotation splits the profiles between two heads
+//! exactly as between two segments, and no profile is queryable before it is durable.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! The flush thread. It flushes one frozen generation at a time, and retries until it succeeds. Between flushes, and
-//! after a flush if its caller requests that, the thread polls for the commits of other servers.
+//! The flush thread. It flushes one frozen generation (a head and the log segments that it contains) at a time, and
+//! retries until it succeeds. Between flushes, and after a flush if its caller requests that, the thread polls for the
+//! commits of other servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::store::flush::write::{Generation, Progress, Tables};
 use crate::store::intake::append::PendingGroup;
 use crate::store::log::wal::Log;
 
-/// Waits between attempts of a flush that fails. The last wait repeats.
+/// Wait times between the attempts of a flush that fails. The last wait time repeats.
 const RETRY_WAITS: [Duration; 5] = [
     Duration::from_millis(500),
     Duration::from_secs(2),

@@ -69,8 +69,8 @@ impl ReadOnlyStore {
             }
             committed.push((table, version));
         }
-        // The file `COMMITS` is read after the tables, because it contains a process before the first commit of the
-        // process.
+        // The file `COMMITS` is read after the tables, because it names a process before this process commits for the
+        // first time.
         let remembered = Remembered::read(dir, &writer)?;
         for (table, process) in processes {
             if !remembered.processes.contains(&process) {

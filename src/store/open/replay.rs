@@ -1,11 +1,11 @@
 //! Recovery of the write-ahead log when a store is opened.
 //!
 //! The tables' transaction versions show which segments are committed. Segments that are committed to all tables are
-//! deleted. Segments that are committed to some tables form one generation, which is rebuilt and committed to the other
-//! tables. Later segments are replayed into the head, and their profiles are recognised if they are sent again. An
-//! unfinished write at the end of the last segment is normal after a crash, and is cut off. Damage is counted and
-//! logged, and the segment is kept under another name. A record that is intact but cannot be used is kept beside the
-//! log ([`damaged`]), and the replay continues.
+//! deleted. Segments that only some tables contain form one generation, the unit of a flush, which is rebuilt and
+//! committed to the other tables. Later segments are replayed into the head, and their profiles are recognised if they
+//! are sent again. An unfinished write at the end of the last segment is normal after a crash, and is cut off. Damage
+//! is counted and logged, and the segment is kept under another name. A record that is intact but cannot be used is
+//! kept beside the log ([`damaged`]), and the replay continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! The open store: opens the data folder, starts the threads, accepts profiles, flushes and closes.
 //!
 //! In: a [`StoreConfig`], and profiles of tenants. Out: refusals, snapshots for queries, and the results of flushes and
-//! maintenance. Each part of the work has its own folder; this file creates the parts and connects them.
+//! maintenance. Each part of the work has its own source folder; this file creates the parts and connects them.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Quotas of the tenants: which tenants may send, how many bytes per second, and how many active series.
 //!
-//! In: a tenant, its limits, and a prepared profile. Out: a rejection; a later attempt may succeed. Usage is kept only
-//! for tenants with a limit on rate or series. The usage of a tenant that has sent nothing for [`IDLE`] is deleted when
-//! there are many tenants. Usage is not kept across restarts.
+//! In: a tenant, its limits, and a prepared profile. Out: a rejection if a quota is exceeded; a later attempt may
+//! succeed. Usage is kept only for tenants with a limit on rate or series. The usage of a tenant that has sent nothing
+//! for [`IDLE`] is deleted when there are many tenants. Usage is not kept across restarts.
 
 mod rate;
 mod series;

@@ -13,7 +13,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// Creates a rate that was not used before `now`, with `burst` bytes left.
+    /// Creates a full bucket: at `now`, `burst` bytes are left.
     pub(super) fn new(burst: u64, now: Duration) -> Self {
         Self {
             available: burst.max(1) as f64,
@@ -21,7 +21,8 @@ impl Rate {
         }
     }
 
-    /// Returns true if bytes are left at `now`, at `rate` bytes per second and at most `burst` bytes.
+    /// Refills the bucket up to `now`, at `rate` bytes per second and to at most `burst` bytes. Returns true if bytes
+    /// are left.
     pub(super) fn has_room(&mut self, rate: u64, burst: u64, now: Duration) -> bool {
         let gained = now.saturating_sub(self.updated_at).as_secs_f64() * rate as f64;
         self.available = (self.available + gained).min(burst.max(1) as f64);

@@ -25,8 +25,8 @@ use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 const BLOCK_BYTES: u64 = 16 << 10;
 /// Key of the file metadata that holds the checksums of the blocks, 8 hexadecimal digits each.
 const KEY: &str = "alluvium.sums";
-/// Maximum size in bytes at which a file without block checksums is verified in memory. Several dozen files may be open
-/// at once.
+/// Maximum size in bytes of a file that is read into memory to be verified, because it has no block checksums. Several
+/// dozen files may be open at once.
 const MEMORY_BYTES: u64 = 1 << 20;
 
 /// An error: some bytes differ from the written bytes.
@@ -168,7 +168,7 @@ impl BlockChecksums {
         start..end
     }
 
-    /// Returns the ranges to read so that all bytes of `ranges` can be verified, ascending and disjoint.
+    /// Returns the ranges to read so that all bytes of `ranges` can be verified. The result is ascending and disjoint.
     pub(crate) fn verified_ranges(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let wanted = ranges.iter().filter(|range| !range.is_empty());
         let mut all: Vec<Range<u64>> = wanted.map(|range| self.verified_range(range)).collect();

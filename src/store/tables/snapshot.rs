@@ -83,7 +83,7 @@ pub struct ScanFilter {
     pub projection: Option<Arc<[usize]>>,
 }
 
-/// Receives each batch as soon as it is built. `Break` ends the scan. The head calls the function without a lock.
+/// Receives each batch as soon as it is built. `Break` ends the scan. The head holds no lock during the call.
 pub type Receive<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
 /// Rows in memory, as batches with the table's schema ([`Table::schema`]): all columns, or only the columns of
@@ -109,9 +109,9 @@ pub trait HeadScan: Send + Sync {
         None
     }
 
-    /// Returns true if [`HeadScan::scan`] applies tenant, time, profile type and series exactly. If a table has only
-    /// the day, the time is applied by the day. If the result is true, a reader need not request these columns to check
-    /// the rows again. Two of the columns are text, so building them is expensive.
+    /// Returns true if [`HeadScan::scan`] applies tenant, time, profile type and series exactly. In a table with days
+    /// but without times, the time selects whole days. If the result is true, a reader need not request these columns
+    /// to check the rows again. Two of the columns are text, so building them is expensive.
     fn is_exact(&self) -> bool {
         false
     }

@@ -175,7 +175,7 @@ fn cut(path: &Path, keep: impl Fn(usize) -> usize) {
     fs::write(path, &bytes[..keep(bytes.len())]).unwrap();
 }
 
-/// Flips bits at a place that is given in thousandths of the file.
+/// Flips bits at a place that is given in thousandths of the file's length.
 fn flip(path: &Path, place: usize, bits: u8) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.len() * place / 1000;

@@ -185,8 +185,8 @@ fn sum(batches: &[RecordBatch], name: &str) -> i64 {
         .sum()
 }
 
-/// Checks that a tenant's samples and profiles each sum to exactly `total`, and that every stack and series has its
-/// names.
+/// Checks that a tenant's samples and profiles each sum to exactly `total`, and that every stack and series to which
+/// samples refer has a row.
 #[track_caller]
 pub(in crate::store) fn check(snapshot: &Snapshot, tenant: &str, total: i64) {
     let samples = rows(snapshot, Table::Samples, tenant);
@@ -279,7 +279,8 @@ async fn what_is_acknowledged_is_queryable_before_and_after_a_flush() {
     check(&after, "two", two);
     // An earlier snapshot does not change.
     check(&before, "one", one);
-    // The same stacks arrive again. No frames are written a second time on that day, and names are still found.
+    // The same stacks arrive again. No frames are written a second time on that day, and the stacks and series are
+    // still found.
     let stacks = rows(&after, Table::Stacks, "one")
         .iter()
         .map(RecordBatch::num_rows)

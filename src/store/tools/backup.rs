@@ -4,9 +4,10 @@
 //! that was acknowledged before the copy began, exactly once.
 //!
 //! The server is not involved, and nothing is locked or changed. Files of tables and entries of their logs never
-//! change, so the last entry determines the copy of a table. All tables must end with the same flush. The write-ahead
-//! log is copied before the tables, so the tables contain every segment that a flush removes from the log meanwhile. If
-//! a file disappears before it is copied, or if the parts of the copy disagree, the copy starts another attempt.
+//! change, so the last copied entry of a table's log determines which files the copy needs. All tables must end with
+//! the same flush. The write-ahead log is copied before the tables, so the tables contain every segment that a flush
+//! removes from the log meanwhile. If a file disappears before it is copied, or if the parts of the copy disagree, the
+//! copy starts another attempt.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

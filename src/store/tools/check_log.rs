@@ -98,8 +98,8 @@ impl Segment {
     }
 }
 
-/// Checks whether tables and log contain the commits that the folder remembers, and whether another folder has
-/// committed as the same writer.
+/// Checks whether tables and log contain the commits that the file `COMMITS` of the folder names, and whether another
+/// folder has committed as the same writer.
 pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
     let errors = match contradictions(dir, root, writer) {
         Ok(errors) => errors,

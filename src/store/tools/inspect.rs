@@ -206,8 +206,8 @@ fn check_table(
     Ok(())
 }
 
-/// Checks that rows refer to existing names. The tables of names are listed after the tables of rows, because a running
-/// server writes names before the rows that need them, and removes names after those rows.
+/// Checks that the names (stacks and series) to which rows refer exist. The tables of names are listed after the tables
+/// of rows, because a running server writes names before the rows that need them, and removes names after these rows.
 fn check_references(dir: &Path, root: &Root, live: &LiveFiles, checked: &mut Checked) -> Result<(), StoreError> {
     let files_of = |table| {
         if root.has_log(table)? {

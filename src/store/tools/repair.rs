@@ -137,8 +137,8 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
     Ok(actions)
 }
 
-/// Makes the folder remember only the segments that its tables contain, and every process that the tables name. Returns
-/// false if folder and tables agree already.
+/// Makes the file `COMMITS` name only the segments that the tables contain, and every process that the tables name.
+/// Returns false if folder and tables agree already.
 fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
     if check_log::contradictions(dir, root, writer)?.is_empty() {
         return Ok(false);

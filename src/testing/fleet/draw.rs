@@ -1,7 +1,7 @@
-//! Draws the profiles of a synthetic service for one tick.
+//! Draws the profiles of a synthetic service for one tick of the fleet, a period of 15 seconds.
 //!
 //! The call paths of each endpoint are drawn by Zipf's law. The load of an endpoint rises and falls over minutes. The
-//! allocations of a site vary around a rate.
+//! allocations of an allocation site vary around a rate.
 
 use std::f64::consts::TAU;
 
@@ -85,7 +85,8 @@ impl Program {
     }
 }
 
-/// Adds samples of a program to a profile that, as in Go, contains only the table entries in use.
+/// Adds samples of a program to a profile. As in Go, the profile contains only locations and functions that samples
+/// use.
 struct Samples<'a> {
     program: &'a Program,
     builder: Builder<'a>,

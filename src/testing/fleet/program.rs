@@ -60,7 +60,7 @@ const NOUNS: [&str; 12] = [
     "Frame", "Header", "Row", "request", "Buffer", "Index", "Price", "Session", "Conn", "Batch", "Item", "Cursor",
 ];
 
-/// One service: its functions, and the stacks that its profiles draw from.
+/// One service: its functions, and the stacks from which its profiles are drawn.
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) namespace: &'static str,

@@ -80,8 +80,8 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
     Ok(proxies)
 }
 
-/// Replaces the scheme `socks5` of a proxy by `socks5h`. With that scheme, reqwest lets the proxy resolve host names.
-/// Go's client always does so.
+/// Replaces the scheme `socks5` of a proxy by `socks5h`. With `socks5h`, reqwest lets the proxy resolve host names, as
+/// Go's client always does.
 fn by_name(proxy: &str) -> String {
     match proxy.strip_prefix("socks5://") {
         Some(rest) => format!("socks5h://{rest}"),

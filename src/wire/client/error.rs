@@ -48,7 +48,7 @@ impl From<TlsError> for ClientError {
 #[derive(Debug, thiserror::Error)]
 pub enum OAuth2Error {
     /// The cache was created without a client for the token server.
-    #[error("no client")]
+    #[error("there is no HTTP client for the token server")]
     NoClient,
     /// The server could not be reached, or the connection broke.
     #[error("cannot request a token from {url}: {}", error_chain(.source))]

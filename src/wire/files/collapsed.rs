@@ -1,5 +1,5 @@
 //! Folded stacks, one per line, such as `main;work (app.py:12) 3`. stackcollapse scripts, py-spy, rbspy and
-//! async-profiler write them.
+//! async-profiler write such lines.
 //!
 //! py-spy and rbspy write the file and the line after the name of a function. The parser reads both.
 

@@ -12,10 +12,11 @@ pub enum DeletionError {
     /// The selector names a label that only describes a profile.
     #[error("the label `{0}` is not stored; to choose a profile type, write its id before the brace")]
     Label(String),
-    /// Covered and later rows cannot be distinguished in a file, because the request has no list of files.
-    #[error("an earlier version accepted it, and the merged file {0} may hold profiles that arrived later")]
+    /// In a file, rows that the request covers cannot be distinguished from later rows, because the request has no list
+    /// of files.
+    #[error("an earlier version accepted the request, and the merged file {0} may hold later profiles")]
     Merged(String),
-    /// Covered and later rows cannot be distinguished in a file that another server has written.
+    /// In a file that another server has written, rows that the request covers cannot be distinguished from later rows.
     #[error(
         "another server has rewritten files that the deletion covers, and the file {0} may hold profiles that arrived \
         later"

@@ -46,9 +46,10 @@ impl Deletions {
         let mut report = Report::default();
         let mut request: Option<PathBuf> = None;
         worker.retry(|worker| {
-            // If the outcome of an earlier commit is unknown, the list of files is read first.
+            // If the outcome of an earlier commit is unknown, the table of that commit is read again first.
             worker.tables.resolve_uncertain()?;
-            // If another server has replaced listed files meanwhile, the list is made again while the caller waits.
+            // If another server has replaced files of the request meanwhile, the request is limited to the new live
+            // files while the caller waits.
             let stored_request = requested
                 .clone()
                 .limit_to_live(worker.tables.committed()?, &worker.published.files())?;

@@ -1,8 +1,9 @@
 //! Merges the stacks of many files, and writes each stack once.
 //!
-//! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of stacks take some tens of
-//! megabytes. They are written in the order of their paths from the root, so that neighbours share most of their frames
-//! and the file compresses well. If memory cannot hold all stacks, the merge reads its inputs once for each [`Piece`].
+//! In memory, distinct frames have numbers and a stack is a list of these numbers, so hundreds of thousands of stacks
+//! take some tens of megabytes. Stacks are written in the order of their paths from the root, so that neighbours share
+//! most of their frames and the file compresses well. If memory cannot hold all stacks, the merge reads its inputs once
+//! for each [`Piece`].
 
 use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -77,7 +78,7 @@ pub(crate) struct StackSet {
     piece: Piece,
     texts: Texts,
     frames: Frames,
-    /// Id of each stack, with its start and end in `paths`.
+    /// Id of each stack, with the start and the end of its frames in `paths`.
     stacks: Vec<(StackId, u32, u32)>,
     /// For each stack, its index in `stacks`, and whether the start lines of its functions are known.
     known: HashMap<StackId, (u32, bool)>,

@@ -1,4 +1,4 @@
-//! Merges the series of many files. Each series is written once, in the order of the identities.
+//! Merges the series of many files. Each series is written once, in the order of the ids.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,8 +33,8 @@ pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labe
     Ok(())
 }
 
-/// Merges series by their identities, and returns each series once. Only one batch of each input is in memory, however
-/// many series there are.
+/// Merges series by their ids, and returns each series once. Only one batch of each input is in memory, however many
+/// series there are.
 pub(crate) struct SeriesMerge {
     sources: Vec<SeriesSource>,
     /// The next series of each source that is not at its end, the smallest first.

@@ -25,7 +25,7 @@ pub struct Aging {
     /// Retention of profile types, which overrides the retention of the tenant. The key is a whole type id or its first
     /// part, such as `memory`.
     pub types: BTreeMap<String, Duration>,
-    /// Retention of types of single tenants, which overrides all other periods.
+    /// Retention of profile types for single tenants, which overrides all other periods.
     pub tenant_types: BTreeMap<TenantId, BTreeMap<String, Duration>>,
     /// Steps of downsampling. Older samples are summed over longer intervals.
     pub downsample: Vec<Downsampling>,

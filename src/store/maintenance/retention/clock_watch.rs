@@ -5,7 +5,7 @@
 //! time that advances with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by
 //! at most an hour a day. The anchor survives a restart in the file `CLOCK` of the data folder, together with the time
 //! since the boot of the system. After a boot, the wall clock can be compared only with the time in the file. After a
-//! jump forward, nothing is deleted by age until the clock is back, or has run for a day without another jump.
+//! jump forward, nothing is deleted by age until the clock is correct again, or has run for a day without another jump.
 
 use std::fs;
 use std::io;
@@ -154,8 +154,8 @@ impl ClockWatch {
                     expected = text(believed.expected(now.running)),
                     now = text(now.wall),
                     hours = TRUST_DELAY.as_secs() / 3600,
-                    "the clock has jumped: nothing is deleted or downsampled for its age until the clock is back, or \
-                        has run evenly for this many hours"
+                    "the clock has jumped: nothing is deleted or downsampled by age until the clock is correct again, \
+                        or has run without another jump for the time in `hours`"
                 );
             }
         }

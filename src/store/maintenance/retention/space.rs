@@ -50,7 +50,7 @@ impl FreeFloor {
     /// of other programs.
     pub(crate) const DELAY: Duration = Duration::from_mins(1);
 
-    /// Returns the bytes that are missing in the file system of `folder`.
+    /// Returns the number of bytes by which the free space of the file system of `folder` is below the floor.
     pub(crate) fn missing_bytes(&self, folder: &Path) -> io::Result<u64> {
         Ok(self.bytes.saturating_sub((self.measure)(folder)?))
     }

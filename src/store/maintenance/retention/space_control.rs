@@ -92,7 +92,7 @@ impl SpaceControl {
         if remaining_bytes > 0 && !self.has_warned {
             tracing::warn!(
                 bytes = remaining_bytes,
-                "the profiles of the newest hour and the names of two days exceed the limit on space, but must stay"
+                "profiles of the newest hour, and stacks and series of two days, exceed the space limit but must stay"
             );
         }
         self.has_warned = remaining_bytes > 0;

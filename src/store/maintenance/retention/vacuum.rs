@@ -1,5 +1,5 @@
 //! Deletes files that no reader can need: files that left a table longer ago than the grace period, files that were
-//! never in a table, and old entries of the log.
+//! never in a table, and old entries of the tables' logs.
 //!
 //! The table's log contains the time at which a file was removed. So a reader that opened the table within the grace
 //! period finds all files of that version.
@@ -34,7 +34,7 @@ pub(crate) struct DeadFile {
     pub(crate) removed: Option<SystemTime>,
     pub(crate) modified: SystemTime,
     /// How much older the file is than the newest of the table's dead files and log files, by the clock of the bucket.
-    /// For a folder, the value is the maximum, because the clock of a folder is the server's own.
+    /// For a folder, the value is `Duration::MAX`, because the clock of a folder is the server's own.
     pub(crate) older_by: Duration,
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn delete(
     Ok(())
 }
 
-/// Deletes old entries of the log that a checkpoint covers, and unfinished writes that a crash has left.
+/// Deletes old entries of a table's log that a checkpoint covers, and unfinished writes that a crash has left.
 pub(crate) fn trim_log(
     root: &Root,
     table: Table,
@@ -165,7 +165,7 @@ impl Removals {
         if let Some((first, file)) = entries.first()
             && (next == 0 || file.modified.elapsed().unwrap_or_default() >= ORPHAN_AGE)
         {
-            // A trim has deleted earlier entries.
+            // `trim_log` has deleted the earlier entries.
             next = *first;
         }
         for (version, file) in &entries {

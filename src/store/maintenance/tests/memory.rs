@@ -1,5 +1,5 @@
-//! Tests of merges of more names than memory may hold: these merges work in pieces, and write the same rows as other
-//! merges.
+//! Tests of merges of more names (stacks and series) than memory may hold: these merges work in pieces, and write the
+//! same rows as other merges.
 
 use crate::store::Store;
 use crate::store::common::schema::Table;

@@ -416,7 +416,7 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
     store.flush().await.unwrap();
     assert_eq!(store.snapshot().files.len(), 16);
     let report = store.maintain(Work::Due).await.unwrap();
-    // The rows of two days are removed, and the names of the day that is safely over.
+    // The rows of two days are removed. Stacks and series are removed only for the day that is safely over.
     assert_eq!(report.files_in, 6, "{report:?}");
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Stacks)), (2, 3));
@@ -441,7 +441,7 @@ async fn tables_that_are_too_large_lose_their_oldest_profiles() {
     store.maintain(Work::Due).await.unwrap();
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Profiles)), (2, 2));
-    // A late profile may need the names of the day.
+    // A late profile may need the stacks and series of the day.
     assert_eq!(count(&left, Table::Stacks), count(&before, Table::Stacks));
     let report = store.maintain(Work::Due).await.unwrap();
     assert_eq!(report.jobs, 0, "{report:?}");

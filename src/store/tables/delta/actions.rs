@@ -84,7 +84,7 @@ pub(crate) enum ScanError {
 }
 
 /// Returns a flag for each row of a batch: true if the row is a live file with a path in `paths`. The batch is scan
-/// metadata of the kernel. The paths have the form of [`FileEntry::path`].
+/// metadata of delta_kernel. The paths have the form of [`FileEntry::path`].
 pub(crate) fn select(
     table: Table,
     batch: &RecordBatch,
@@ -179,7 +179,7 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
     StructArray::try_new_with_length(fields, arrays, None, 1)
 }
 
-/// Returns the live files from the rows that `selected` marks. The batch is scan metadata of the kernel with the
+/// Returns the live files from the rows that `selected` marks. The batch is scan metadata of delta_kernel with the
 /// columns `path`, `size`, `stats` and `fileConstantValues`.
 pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, ScanError> {
     let column = |name: &'static str| batch.column_by_name(name).ok_or(ScanError::NoColumn(name));

@@ -1,8 +1,8 @@
 //! Committers, which write an entry of a table's log atomically and durably, even across a power failure.
 //!
-//! The kernel's own committer writes through `object_store`, which does not sync local files. [`SyncedCommitter`]
+//! delta_kernel's own committer writes through `object_store`, which does not sync local files. [`SyncedCommitter`]
 //! writes the entry under a temporary name and syncs it. It then links the entry to its real name, which fails if
-//! another writer was first, and syncs the folder. In a bucket the kernel's committer suffices, because a conditional
+//! another writer was first, and syncs the folder. In a bucket delta_kernel's committer suffices, because a conditional
 //! put is atomic, and durable once the bucket has confirmed it.
 
 use std::io;

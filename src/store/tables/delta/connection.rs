@@ -1,4 +1,4 @@
-//! The kernel's engine and committer of a table, depending on the kind of its root.
+//! The engine of delta_kernel and the committer for a table, depending on the kind of its root.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The executor for delta_kernel's default engine. It runs all work on the calling thread.
 //!
-//! The store calls the kernel from its own threads. On a local disk `object_store` works without a runtime, so the
-//! executor has no runtime. For a bucket, the thread enters that bucket's runtime, which drives timers and connections.
+//! The store calls delta_kernel from its own threads. On a local disk `object_store` works without a runtime, so the
+//! executor then has none. For a bucket, the thread enters the bucket's runtime, which drives timers and connections.
 //! Calls may nest, as in a checkpoint.
 
 use std::pin::pin;

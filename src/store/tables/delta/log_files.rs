@@ -1,5 +1,5 @@
-//! Names of the files in a table's log: the version of a file, the checkpoint that the hint names, and leftovers of an
-//! interrupted creation.
+//! Names of the files in a table's log: the version of a file, the checkpoint that `_last_checkpoint` (the hint) names,
+//! and leftovers of an interrupted creation.
 
 use std::path::Path;
 use std::{fs, io};
@@ -18,7 +18,7 @@ pub(crate) fn is_temporary(name: &str) -> bool {
 
 /// Returns true if a table has a log, that is, any entry or checkpoint. The first entry may be missing, because it is
 /// deleted after some time. If there is no log, removes the leftovers of an interrupted creation, such as checksums
-/// without an entry. Otherwise the kernel would treat the table as an existing table.
+/// without an entry. Otherwise delta_kernel would treat the table as an existing table.
 pub(crate) fn has_begun(log: &Path) -> io::Result<bool> {
     let mut left = Vec::new();
     for entry in fs::read_dir(log)? {

@@ -1,4 +1,4 @@
-//! The object store through which the kernel reads the log of a table. It ensures that the kernel reads all commits
+//! The object store through which delta_kernel reads the log of a table. It ensures that delta_kernel reads all commits
 //! unchanged.
 //!
 //! On a local disk, every range of an entry or checkpoint is compared with the checksums of the file ([`sums`]). A bit
@@ -29,7 +29,7 @@ use crate::store::tables::delta::sums;
 /// Name of the folder of a table's log.
 const LOG: &str = "_delta_log";
 
-/// A client that verifies or completes the data that the kernel reads.
+/// A client that verifies or completes the data that delta_kernel reads.
 #[derive(Debug)]
 pub(super) struct LogStore {
     inner: Arc<dyn ObjectStore>,
@@ -185,7 +185,8 @@ impl Log {
         };
         let entries = of_kind(&listing, ENTRY);
         let mut checkpoint = of_kind(&listing, CHECKPOINT).last().copied();
-        // A listing from a version above 0 begins at a checkpoint that a hint names, or after the last known version.
+        // A listing from a version above 0 begins at the checkpoint that `_last_checkpoint` (the hint) names, or after
+        // the last known version.
         if self.first > 0 && checkpoint.is_none() && !entries.contains(&self.first) {
             let meta = self.find_file(store, self.first, CHECKPOINT).await?;
             checkpoint = meta.as_ref().map(|_| self.first);

@@ -184,7 +184,8 @@ impl DeltaTable {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
 
-    /// Returns the last process that committed as `writer`, or `None` for older programs.
+    /// Returns the random number of the last process that committed as `writer`, or `None` if an older program
+    /// committed.
     pub(crate) fn process(&self, writer: &str) -> Result<Option<u64>, StoreError> {
         transactions::process(&self.snapshot, self.engine.as_ref(), writer)
             .map_err(StoreError::table("read the transactions of", self.table))
@@ -248,7 +249,7 @@ impl DeltaTable {
             for (id, number) in transactions::of(writer, version, stamp) {
                 builder = builder.with_transaction_id(id, number);
             }
-            // A transaction without files only records its version. The kernel does not treat it as an append.
+            // A transaction without files only records its version. delta_kernel does not treat it as an append.
             let builder = if files.is_empty() {
                 builder
             } else {

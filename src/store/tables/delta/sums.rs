@@ -162,7 +162,8 @@ pub(crate) fn repair_bits(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Files of a table's log with their damage: the checkpoint and later entries, or all files.
+/// Files of a table's log with their damage. Depending on [`Extent`], these are the checkpoint and later entries, or
+/// all files.
 pub(crate) struct LogFiles {
     /// Entries and checkpoints by version.
     pub(crate) files: Vec<PathBuf>,
@@ -233,8 +234,8 @@ pub(crate) fn check_log_files(log: &Path, extent: Extent) -> Result<LogFiles, St
     }
     let start = checkpoints.last().map(|(version, _)| *version);
     let from = start.map_or(0, |version| version + 1);
-    // Without a checkpoint the first entry is 0. After the first entry no entry may be missing. An entry that appeared
-    // during the listing exists by this time.
+    // Without a checkpoint the first entry is 0. After the first entry no entry may be missing. The listing may lack an
+    // entry that was written meanwhile, so the check also looks for the file.
     let last = entries.last().map_or(from, |(version, _)| version + 1);
     for version in from..last {
         let path = log.join(format!("{version:020}.json"));
@@ -300,7 +301,7 @@ pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
             if hint.exists() {
                 fs::remove_file(&hint).map_err(StoreError::io("remove", &hint))?;
             }
-            done.push((path, "set aside because all entries that it covers exist".to_owned()));
+            done.push((path, "set aside; the log has all entries up to its version".to_owned()));
         }
     }
     Ok(done)

@@ -25,8 +25,8 @@ use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Size, SizeLimit};
 /// First bytes of every file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";
 
-/// Text that follows the magic in supported versions, after a number with its length. Later versions have a zero
-/// instead of the length.
+/// In supported versions, the magic is followed by the length of this text, and then by the text. Later versions have a
+/// zero instead of the length.
 const SERIALIZATION: &[u8] = b"!FastSerialization.1";
 
 // Tags of objects.
@@ -49,7 +49,8 @@ const MAX_NAMED: usize = 64 << 20;
 const MANAGED: u32 = 2;
 
 const SECOND_NANOS: u128 = 1_000_000_000;
-/// Maximum duration of the last sample of a thread. Below this limit, it lasts for the sample interval of the file.
+/// Maximum duration of the last sample of a thread. The last sample lasts for the sample interval of the file, but not
+/// longer than this limit.
 const MAX_INTERVAL_NANOS: u32 = 1_000_000_000;
 
 /// Reads the profiles of a file.
