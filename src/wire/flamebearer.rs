@@ -1,4 +1,5 @@
-//! Flamebearer, version 1: the JSON format of Pyroscope's plain routes, with a flame graph and its metadata.
+//! Flamebearer, version 1: the JSON format in which Pyroscope's routes `/pyroscope/render` and
+//! `/pyroscope/render-diff` return a flame graph with its metadata.
 //!
 //! In: flame graphs and differences as in `profile`. Out: values that serde writes with exactly Pyroscope's fields.
 //! Numbers are JSON numbers, not strings as in protobuf's JSON. The caller adds the time lines.
@@ -89,7 +90,7 @@ impl FlamebearerProfile {
         }
     }
 
-    /// Builds the response for a difference of two sides of one profile type.
+    /// Builds the response for the difference between two flame graphs of one profile type.
     pub fn double(graph: DiffGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,

@@ -99,7 +99,7 @@ pub fn sign(
     Ok(())
 }
 
-/// Returns the headers to sign by name, including the host. Each run of blanks in a value becomes one blank.
+/// Returns the signed headers, sorted by name, including the host. Each run of blanks in a value becomes one blank.
 fn signed_headers(request: &reqwest::Request) -> BTreeMap<String, String> {
     let url = request.url();
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();

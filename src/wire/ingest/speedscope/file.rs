@@ -77,8 +77,8 @@ pub(super) enum EventKind {
     Close,
 }
 
-/// A number as the file has it: whole numbers keep all of their digits. dotnet-trace wrote some numbers as text until
-/// 2021.
+/// A number as the file states it: whole numbers keep all of their digits. Until 2021, dotnet-trace wrote some numbers
+/// as text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
     Whole(i64),
