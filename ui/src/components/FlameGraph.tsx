@@ -1,5 +1,5 @@
-// The flame graph on a canvas: zoom on click, tooltip on hover, keyboard cursor. It draws only on change, and only the visible
-// part. Its owner holds the zoomed frame, the search and the selection.
+// The flame graph on a canvas: zoom on click, tooltip on hover, keyboard cursor. The canvas is redrawn only when something changes, and
+// only its visible part. The owner of this component holds the zoomed frame, the search and the selection.
 
 import { createEffect, createMemo, createSignal, on, onCleanup, Show } from 'solid-js';
 import { INK } from '../flame/colours.ts';
@@ -25,7 +25,7 @@ export interface FlameGraphProps {
   matched: Uint8Array | null;
   /** The node that the search has stepped to, -1 for none. */
   current: number;
-  /** Index of the name that is selected, or hovered in the table; -1 for none. */
+  /** Indices of the selected name and of the name that is hovered in the table; -1 for none. */
   selected: number;
   hovered: number;
   onFocus: (node: number) => void;

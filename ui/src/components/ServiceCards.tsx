@@ -90,7 +90,7 @@ function More(props: { left: number; onMore: () => void }) {
   let button!: HTMLButtonElement;
   onMount(() => {
     const observer = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && props.onMore(), { rootMargin: '400px' });
-    // The observer reports a button that stays near only once, so observe it again after each addition.
+    // While the button stays near, the observer reports it only once. So the button is observed again after each addition.
     createEffect(on(() => props.left, () => {
       observer.unobserve(button);
       observer.observe(button);
