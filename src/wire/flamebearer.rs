@@ -23,7 +23,7 @@ pub struct FlamebearerProfile {
     version: u32,
     flamebearer: Flamebearer,
     metadata: Metadata,
-    /// `None` for a difference.
+    /// Time line of all values; `None` for a difference.
     pub timeline: Option<Timeline>,
     /// Time lines by value of the `group_by` label.
     pub groups: Option<BTreeMap<String, Timeline>>,

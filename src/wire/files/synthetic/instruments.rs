@@ -1,5 +1,5 @@
-//! A table of Instruments like the output of `xctrace export`. A repeated element is a reference to its first
-//! occurrence.
+//! A table of Apple's profiler Instruments, in the format of `xctrace export`. A repeated element is a reference to its
+//! first occurrence.
 
 use std::fmt::Write;
 

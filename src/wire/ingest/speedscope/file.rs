@@ -92,8 +92,8 @@ impl Default for Amount {
 }
 
 impl Amount {
-    /// Returns the distance from `start` to this number times `scale`, rounded to a whole number. Returns `None` if the
-    /// result does not fit into 64 bits.
+    /// Returns the difference between this number and `start`, multiplied by `scale` and rounded to a whole number.
+    /// Returns `None` if the result does not fit into 64 bits.
     pub(super) fn since(self, start: Self, scale: i64) -> Option<i64> {
         match (self, start) {
             (Self::Whole(end), Self::Whole(start)) => {
