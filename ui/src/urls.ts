@@ -85,8 +85,8 @@ export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, dots: on
 export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });
 
 /**
- * `id` names a file that the server keeps. Other files do not appear in the URL. `of` is the profile type of the file. `compare` compares it
- * with the stored profiles of the selection and the range.
+ * `id` names a file that the server keeps. Other files do not appear in the URL. `of` is the profile type of the file. `compare` determines
+ * whether the file is compared with the stored profiles of the selection and the range.
  */
 export const ADHOC = address('file', [], { id: text(), of: text(), compare: oneOf('no', 'stored'), service: text(), q: text(), ...RANGE, ...FLAME });
 

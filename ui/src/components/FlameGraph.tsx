@@ -29,7 +29,7 @@ export interface FlameGraphProps {
   selected: number;
   hovered: number;
   onFocus: (node: number) => void;
-  /** Called for a double click on a frame, with its name. */
+  /** Called with the name of a frame when the user double-clicks the frame. */
   onOpen?: (name: string) => void;
   onHover: (name: number) => void;
   onMenu: (node: number, x: number, y: number) => void;
@@ -124,8 +124,8 @@ export function FlameGraph(props: FlameGraphProps) {
     // Scroll to the root first, at the top or at the bottom.
     box.scrollTop = props.flip ? box.scrollHeight : 0;
   }));
-  // The zoomed frame, or the frame to which the search has stepped, is scrolled into view once. Its path identifies it, because its index
-  // changes with every response.
+  // The zoomed frame, or the frame to which the search has stepped, is scrolled into view once. A path identifies the frame, because the
+  // index of a frame changes with every response.
   const shown = createMemo(() => {
     const node = props.current >= 0 ? props.current : props.focus;
     return node > 0 ? pathText(flame(), node) : '';

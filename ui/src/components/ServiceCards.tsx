@@ -18,7 +18,7 @@ export interface ServiceCardsProps extends ServiceLinks {
   range: Range;
 }
 
-/** Number of cards that are added at a time, and least number that is printed. */
+/** Number of cards that are added at a time, and minimum number of cards in print if there are so many. */
 const CHUNK = 60;
 const PRINTED = 200;
 

@@ -20,7 +20,7 @@ export interface Tree {
 export interface Shaped {
   /** The graph from the root to the leaves, used for tables. */
   calls: Tree;
-  /** The drawn graph: the same or inverted. */
+  /** The drawn graph: `calls`, or its inverted graph. */
   shown: Tree;
   /** Errors of texts in the recipe that cannot be parsed. */
   errors: string[];

@@ -22,7 +22,7 @@ export type With = 'halves' | 'before' | 'day' | 'week' | 'same' | 'range';
 
 export interface CompareText extends SelectionText, ShownText {
   with: Accessor<With>;
-  /** Null for the whole range or, with `halves`, for its second half. */
+  /** The range of the comparison; null for the whole range or, with `halves`, for its second half. */
   comparison: Accessor<Range | null>;
   baseline: Accessor<Range | null>;
   /** Service and filters of the baseline; empty or null for those of the comparison. */
