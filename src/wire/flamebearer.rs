@@ -1,4 +1,5 @@
-//! Flamebearer, version 1: the JSON format of Pyroscope's plain routes, with a flame graph and its metadata.
+//! Flamebearer, version 1: the JSON format in which Pyroscope's routes `/pyroscope/render` and
+//! `/pyroscope/render-diff` return a flame graph with its metadata.
 //!
 //! In: flame graphs and differences as in `profile`. Out: values that serde writes with exactly Pyroscope's fields.
 //! Numbers are JSON numbers, not strings as in protobuf's JSON. The caller adds the time lines.
@@ -22,7 +23,7 @@ pub struct FlamebearerProfile {
     version: u32,
     flamebearer: Flamebearer,
     metadata: Metadata,
-    /// `None` for a difference.
+    /// Time line of all values; `None` for a difference.
     pub timeline: Option<Timeline>,
     /// Time lines by value of the `group_by` label.
     pub groups: Option<BTreeMap<String, Timeline>>,
@@ -89,7 +90,7 @@ impl FlamebearerProfile {
         }
     }
 
-    /// Builds the response for a difference of two sides of one profile type.
+    /// Builds the response for the difference between two flame graphs of one profile type.
     pub fn double(graph: DiffGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,

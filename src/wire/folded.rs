@@ -24,7 +24,7 @@ pub(crate) fn is_like(text: &str) -> bool {
         && has_frames
 }
 
-/// Returns stack and count of a line. The stack may be empty.
+/// Returns the stack and the count of a line, or `None` if it has no count. The stack may be empty.
 pub(crate) fn parts(line: &str) -> Option<(&str, i64)> {
     let line = line.trim_end();
     let (stack, count) = line.split_at_checked(memrchr2(b' ', b'\t', line.as_bytes())?)?;

@@ -1,4 +1,4 @@
-//! Wire protocols as plain types and functions, for both directions, one protocol per file.
+//! Wire protocols as plain types and functions, for clients and for servers. Each protocol is one module.
 //!
 //! In: bytes and headers. Out: profiles, queries, responses, and errors with their codes. The layer has no routes (they
 //! are in `server`), no storage, and no sockets except those of the clients.

@@ -79,7 +79,7 @@ impl TypeWord {
     }
 }
 
-/// Returns the position of a sample type in a profile, for sorting: unknown types come first.
+/// Returns the position of a sample type in Go's profiles, for sorting. An unknown type is `None`, which comes first.
 pub fn sample_type_place(kind: &str) -> Option<usize> {
     SAMPLE_TYPES.iter().position(|known| *known == kind)
 }

@@ -28,7 +28,7 @@ pub struct QueueReport {
 }
 
 impl QueueReport {
-    /// Formats the header: printable ASCII.
+    /// Formats the text of the header in printable ASCII.
     pub fn to_header(&self) -> String {
         format!(
             "host={};component={};profiles={};oldest_ms={};dropped={};failures={}",

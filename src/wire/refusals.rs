@@ -1,4 +1,4 @@
-//! Error detail that lists the refused profiles of a push with the reasons, for both directions.
+//! Error detail that lists the refused profiles of a push with the reasons. Servers write it, and clients read it.
 //!
 //! In: refusals by their position in the request. Out: an [`ErrorDetail`]. The module also reads the refusals from the
 //! error of a failed call. Other servers send no such detail. From their error messages, the module reads only the ids

@@ -13,9 +13,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use ring::{digest, hmac};
 use url::{Position, Url};
 
-/// Characters to escape in a signed path or query: all except letters, digits and these.
+/// Characters to escape in a signed query: all except letters, digits, `-`, `.`, `_` and `~`.
 const STRICT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same characters without the slash, which separates the segments of a path.
+/// Characters to escape in a signed path: those of a query except the slash, which separates the segments of a path.
 const STRICT_PATH: &AsciiSet = &STRICT.remove(b'/');
 /// Name of the signature algorithm in the `Authorization` header.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -99,7 +99,7 @@ pub fn sign(
     Ok(())
 }
 
-/// Returns the headers to sign by name, including the host. Each run of blanks in a value becomes one blank.
+/// Returns the signed headers, sorted by name, including the host. Each run of blanks in a value becomes one blank.
 fn signed_headers(request: &reqwest::Request) -> BTreeMap<String, String> {
     let url = request.url();
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();

@@ -138,7 +138,7 @@ impl Counts {
 /// Handles a field; returns false to stop.
 type EachField<'a> = dyn FnMut(u32, Option<&[u8]>) -> Result<bool, DecodeError> + 'a;
 
-/// Calls `each` with the number of every field, and with the content of length-delimited fields, until it returns
+/// Calls `each` with the number of every field, and with the content of length-delimited fields, until `each` returns
 /// false.
 fn fields(mut message: &[u8], each: &mut EachField<'_>) -> Result<(), DecodeError> {
     while message.has_remaining() {

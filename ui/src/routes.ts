@@ -30,7 +30,7 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Graph and table, graph only, table only', ['1', '2', '3']],
   ['Callers and callees of a frame', ['c', 'double click']],
   ['Only stacks with this function; hide it', ['o', 'x']],
-  ['The same for all matches of the search', ['O', 'X']],
+  ['Only stacks with a match of the search; hide all matches', ['O', 'X']],
   ['Only the package of this function', ['k']],
   ['Invert; collapse recursion', ['i', 'g']],
   ['Root at the top or bottom', ['f']],
@@ -106,7 +106,7 @@ export const serverRoutes = (): readonly Route[] => [
     address: SAMPLES,
     label: 'Samples',
     icon: 'samples',
-    keys: [['Pick service, profile type', ['s', 'p']], ['Move between profiles', ['↑', '↓']], ['Open a profile', ['click', 'Enter']], ['Close it', ['Esc']], ...TIME_KEYS],
+    keys: [['Pick service, profile type', ['s', 'p']], ['Move between profiles', ['↑', '↓']], ['Open a profile', ['click', 'Enter']], ['Close the profile', ['Esc']], ...TIME_KEYS],
     view: () => import('./views/Samples.tsx'),
   },
   {

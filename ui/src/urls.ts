@@ -23,8 +23,8 @@ const SELECTION = { service: text(), type: text(), q: text() };
 /**
  * The state of a flame graph with its table. `focus` is the path hash of the zoomed frame, `sel` the name of the selected function,
  * `orient` the position of the root. `filter` and `sort` belong to the table. `view` determines whether graph and table are shown. `pane`
- * is the view in place of the flame graph, which shows the selected function. `only` to `invert` are the rules for frames
- * (`flame/recipe.ts`). `nodes` is the maximum number of nodes of the call graph.
+ * is the view in place of the flame graph, which shows the selected function. The keys from `only` to `invert` are the rules for
+ * frames (`flame/recipe.ts`). `nodes` is the maximum number of nodes of the call graph.
  */
 export const FLAME = {
   focus: text(),
@@ -85,8 +85,8 @@ export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, dots: on
 export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });
 
 /**
- * `id` names a file that the server keeps. Other files do not appear in the URL. `of` is the profile type of the file. `compare` compares it
- * with the stored profiles of the selection and the range.
+ * `id` names a file that the server keeps. Other files do not appear in the URL. `of` is the profile type of the file. `compare` determines
+ * whether the file is compared with the stored profiles of the selection and the range.
  */
 export const ADHOC = address('file', [], { id: text(), of: text(), compare: oneOf('no', 'stored'), service: text(), q: text(), ...RANGE, ...FLAME });
 

@@ -2,7 +2,7 @@
 //!
 //! The reader parses the events one by one and keeps only the data that it uses. If the trace has several profiles and
 //! names their threads, each profile gets the thread's name as the label `profile_name`. If the trace has no CPU
-//! profile, `durations` reads the calls that begin and end in it.
+//! profile, the module `durations` makes one from the events `B` and `E`, which begin and end a call.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! Meaning of the values in formats without types. The part of the application's name after its last dot determines the
 //! meaning.
 //!
-//! In: the name and the sample rate of an upload. Out: [`Meaning`]. The parts and types are Pyroscope's. An upload with
-//! any other part is refused with status 422 and an error that names the part.
+//! In: the name and the sample rate of an upload. Out: [`Meaning`]. The known parts, such as `alloc_space`, and their
+//! types are Pyroscope's. An upload with an unknown part is refused with status 422 and an error that names the part.
 
 use crate::connect::ConnectError;
 use crate::ingest::format::labels;

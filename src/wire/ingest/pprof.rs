@@ -32,10 +32,10 @@ const FIRST_CREDIBLE_NANOS: i64 = 365 * 86_400 * 1_000_000_000;
 /// Form field with the settings of sample types.
 const CONFIG: &str = "sample_type_config";
 
-/// Maximum size of these settings in bytes. SDKs send some hundred bytes.
+/// Maximum size of the field [`CONFIG`] in bytes. SDKs send some hundred bytes.
 const MAX_CONFIG_BYTES: usize = 64 << 10;
 
-/// Memory in bytes for each byte of these settings. In the worst case, a setting of eight bytes becomes two strings in
+/// Memory in bytes for each byte of [`CONFIG`]. In the worst case, a setting of eight bytes becomes two strings in
 /// a table.
 const CONFIG_FACTOR: usize = 32;
 
@@ -50,7 +50,7 @@ struct SampleTypeConfig {
 }
 
 /// Returns true for the start of a profile: a sample type (field 1, length-delimited) of at most 22 bytes, the maximum
-/// for two numbers. Text does not start with a line end.
+/// for two numbers. In a text, the first of these bytes is a line end, and no text starts with a line end.
 fn starts_as_pprof(body: &[u8]) -> bool {
     matches!(body, [0x0a, 0..=22, ..])
 }

@@ -187,7 +187,7 @@ fn an_upload_tells_what_it_will_take_before_it_is_opened() {
     };
     let zeros = || pprof::gzip(&vec![0u8; 1 << 20]);
     assert_eq!(memory(zeros(), 2 << 20), [Some(17 << 20), Some(34 << 20)]);
-    // The last of the two members announces only its own length.
+    // The last of the two gzip members announces only its own length.
     assert_eq!(
         memory([zeros(), zeros()].concat(), 2 << 20),
         [Some(17 << 20), Some(34 << 20)]

@@ -55,8 +55,8 @@ const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 
-/// Memory in bytes for each stack, frame and name: in the columns, counted with twice the capacity that they need, in
-/// the tables of stacks and names, and in the profile that is written from the columns.
+/// Memory in bytes for each stack, frame and name. It is the sum of the columns with twice the capacity that they need,
+/// the tables of stacks and names, and the profile that is written from the columns.
 const STACK_BYTES: usize = 160;
 const FRAME_BYTES: usize = 16;
 const NAME_BYTES: usize = 512;

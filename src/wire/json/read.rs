@@ -1,5 +1,5 @@
-//! Reads values by protobuf's rules: numbers as numbers or strings, bytes as base64 of either alphabet, `null` as the
-//! default.
+//! Reads values by protobuf's rules for JSON: a number may be a string, bytes are base64 in either alphabet, and `null`
+//! is the default value.
 
 use std::fmt;
 
@@ -287,8 +287,8 @@ impl<T> Visitor<'_> for ScalarVisitor<T> {
     }
 }
 
-/// Implements [`FromJson`] for scalar types. A type is followed by its name in errors, and by the JSON forms that it
-/// accepts, each with an expression for the `Option` of the value.
+/// Implements [`FromJson`] for scalar types. After each type, the input has the text that names the type in errors, and
+/// the accepted JSON forms, each with an expression for the `Option` of the value.
 macro_rules! read_scalars {
     ($($kind:ty, $expected:literal, { $($pattern:pat => $value:expr,)* })*) => {$(
         impl FromJson for $kind {

@@ -50,7 +50,7 @@ impl<'m> Attribute<'m> {
         unit: "",
     };
 
-    /// Creates an attribute. Returns [`Attribute::NONE`] for a private name (`__`).
+    /// Creates an attribute. Returns [`Attribute::NONE`] for a private name, which begins with `__`.
     pub(super) fn new(name: &'m str, value: Value<'m>, unit: &'m str) -> Self {
         if name.starts_with("__") {
             return Self::NONE;
@@ -59,7 +59,7 @@ impl<'m> Attribute<'m> {
         Self { name, value, unit }
     }
 
-    /// Returns the length of name and value as text, in bytes.
+    /// Returns the length in bytes of the name, and of the value if it is a text.
     pub(super) fn text_bytes(&self) -> usize {
         let value = match self.value {
             Value::Text(text) => text.len(),
@@ -82,7 +82,7 @@ fn label_name(name: &str) -> Cow<'_, str> {
 /// Labels that all profiles of a scope share.
 #[derive(Debug, Default)]
 pub(super) struct Common {
-    /// In the order of the request.
+    /// Names and values of the labels, in the order of the request.
     pairs: Vec<(Arc<str>, Arc<str>)>,
     service: Option<Arc<str>>,
     executable: Option<Arc<str>>,

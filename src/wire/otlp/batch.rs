@@ -1,7 +1,7 @@
 //! Converts an export request to profiles for a sink, and the sink's refusals to the response.
 //!
-//! In: a decoded request. Out: a profile for each profile and service in the request, and later the response. A request
-//! with a wrong index is refused as a whole before anything is stored.
+//! In: a decoded request. Out: profiles, and later the response. A profile of the request becomes one profile for each
+//! service that its samples name. A request with a wrong index is refused as a whole before anything is stored.
 
 use prost::Message;
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! Sends export requests by gRPC, or by HTTP with protobuf.
+//! Sends export requests of OTLP by gRPC, or by HTTP with protobuf.
 //!
 //! In: an encoded request. Out: the response, or the error of the call. The caller retries failed calls.
 

@@ -106,7 +106,7 @@ fn text_bytes(text: &str) -> usize {
     }
 }
 
-/// Returns the number of events of a sample: the sum of its values, or the number of its timestamps.
+/// Returns the number of events of a sample: the sum of its values or, if it has none, the number of its timestamps.
 fn value_of(sample: &Sample) -> i64 {
     if sample.values.is_empty() {
         return sample.timestamps_unix_nano.len() as i64;

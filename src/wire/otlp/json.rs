@@ -1,8 +1,8 @@
 //! The JSON form of OTLP's messages, by protobuf's rules and with hexadecimal ids.
 //!
-//! In: JSON text. Out: messages with the fields that Alluvium uses; the reader skips all others. The crate of the
-//! messages has `serde` derives, but they fail on JSON that protobuf allows and clients send. The tests list these
-//! cases.
+//! In: JSON text. Out: messages with the fields that Alluvium uses; the reader skips all others. The crate
+//! `opentelemetry-proto`, which defines the messages, also derives `serde` for them. These derives fail on JSON that
+//! protobuf allows and clients send. The tests list the cases.
 
 use serde::de::MapAccess;
 

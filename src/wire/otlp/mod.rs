@@ -1,9 +1,10 @@
 //! OpenTelemetry profiles (OTLP, `v1development`).
 //!
-//! In: an export request, decoded from protobuf or its JSON. Out: decoded profiles, one for each
-//! profile and service in the request, and the response. The module also builds export requests from profiles. Names
-//! and types are Pyroscope's. A request contains each stack once and refers to it by number. Therefore the expanded
-//! size has a limit that follows from the request's size (`budget`), and memory is charged before it is allocated.
+//! In: an export request, decoded from protobuf or its JSON. Out: decoded profiles, and the response. A profile of the
+//! request becomes one profile for each service that its samples name. The module also builds export requests from
+//! profiles. Names and types are Pyroscope's. A request contains each stack once and refers to it by number. Therefore
+//! the expanded size has a limit that follows from the request's size (`budget`), and memory is charged before it is
+//! allocated.
 
 mod attributes;
 mod batch;

@@ -73,7 +73,7 @@ enum Part {
     Text,
 }
 
-/// Fields by number. Single numbers take no additional memory.
+/// Fields by number. Fields with a single number are not listed, because they take no additional memory.
 type Fields = [(u32, Part)];
 
 static REQUEST: [(u32, Part); 2] = [(1, Part::Message(&RESOURCE_PROFILES)), (2, Part::Message(&DICTIONARY))];

@@ -335,7 +335,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Parses an id of this length in lower-case hexadecimal. Returns `None` for any other text, and for zeros.
+/// Parses an id of `length` bytes in lower-case hexadecimal. Returns `None` for any other text, and for zeros.
 fn id_of(text: &str, length: usize) -> Option<Vec<u8>> {
     let digit = |byte: &u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

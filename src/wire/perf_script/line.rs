@@ -16,7 +16,7 @@ pub(crate) struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Parses a line. Returns `None` when it does not begin a sample.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
-        // Most lines are frames.
+        // Most lines are frames, which have no time.
         if !may_have_time(line.as_bytes()) {
             return None;
         }
@@ -152,7 +152,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Parses `file:line`, and ignores any other text.
+    /// Sets the source position from a text `file:line`. Ignores any other text.
     pub(crate) fn set_place(&mut self, text: &'a str) {
         if let Some((file, line)) = text.rsplit_once(':')
             && let Some(line) = line.parse().ok().filter(|line| *line > 0)

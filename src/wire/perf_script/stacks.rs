@@ -93,7 +93,7 @@ pub(crate) fn size(text: &[u8]) -> (Size, usize) {
     (size, bytes)
 }
 
-/// Returns the frame of the tree. If the function is unknown, the frame has the name of its binary.
+/// Returns the id of a frame in the tree. If the function is unknown, the frame has the name of its binary.
 fn frame(frame: &Frame<'_>, tree: &mut CallTree) -> Result<FrameId, LimitExceeded> {
     let binary = frame.real_binary();
     if frame.has_function() {

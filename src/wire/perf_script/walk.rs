@@ -5,7 +5,7 @@ use alluvium_profile::call_tree::LimitExceeded;
 
 /// Maximum number of lines below a sample: frames and their source positions.
 const MAX_LINES: usize = 8192;
-/// Number of bytes in which the first sample must begin, after comments, so that the format is recognised.
+/// The format is recognised only if the first sample begins within this number of bytes, which include comments.
 const LOOKED_AT_BYTES: usize = 64 << 10;
 
 /// Reason why a text cannot be read.

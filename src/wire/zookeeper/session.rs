@@ -67,8 +67,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. The session ends after `timeout`
-    /// without a message.
+    /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. The client requests `timeout`, and the
+    /// server may grant another timeout. The session ends after the granted timeout without a message.
     pub async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
         let mut failures = Vec::new();
         for server in servers {
@@ -134,7 +134,7 @@ impl Session {
         Ok(nodes)
     }
 
-    /// Makes [`Session::changed`] report when this node is created.
+    /// Makes [`Session::changed`] report the creation of this node. If the node exists already, it is reported at once.
     pub async fn expect(&mut self, path: &str) -> Result<(), ZooKeeperError> {
         let mut number = self.number;
         self.number = self.number.wrapping_add(1) & i32::MAX;

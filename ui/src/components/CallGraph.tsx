@@ -1,5 +1,5 @@
-// The call graph: boxes for functions, with larger text for a larger own value, and lines for calls, thicker for a larger value. The graph
-// scrolls, and zooms by keys and buttons. Arrow keys move from call to call.
+// The call graph. A function is a box, with larger text for a larger own value. A call is a line, thicker for a larger value. The graph
+// scrolls, and zooms by keys and buttons. Arrow keys move to callers, callees and neighbours.
 
 import { createEffect, createMemo, createSignal, For, on, Show } from 'solid-js';
 import { INK } from '../flame/colours.ts';

@@ -28,13 +28,13 @@ export interface ChartProps {
   title: string;
   /** Id of the element in the page. */
   id?: string;
-  /** Least upper end of the value axis, so that charts beside each other have the same scale. */
+  /** Minimum for the upper end of the value axis, so that charts beside each other have the same scale. */
   top?: number;
   /** A range to mark while the user selects no other. */
   marked?: Range | undefined;
   /** Actions for a selected range. Enter runs the first action. If there is only one action, it runs as soon as the drag ends. */
   actions: readonly RangeAction[];
-  /** Called for a click on a point, or for Enter at one, with its time in milliseconds. */
+  /** Called with the time of a point in milliseconds when the user clicks the point, or presses Enter at the point. */
   onPoint?: (time: number) => void;
 }
 

@@ -24,7 +24,7 @@ export interface DiffPaneProps extends Omit<FlamePaneProps, 'look' | 'tools' | '
   /** Switches between shares and values per second. Absent if only shares can be compared. */
   onBy?: (by: DiffBy) => void;
   share: Measure;
-  /** Null while the factors to values per second are not known. */
+  /** Null while the factors that convert values to values per second are not known. */
   rate: Measure | null;
   /** Formats a value per second with its unit. */
   amount: (value: number) => string;

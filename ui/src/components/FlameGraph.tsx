@@ -1,5 +1,5 @@
-// The flame graph on a canvas: zoom on click, tooltip on hover, keyboard cursor. It draws only on change, and only the visible
-// part. Its owner holds the zoomed frame, the search and the selection.
+// The flame graph on a canvas: zoom on click, tooltip on hover, keyboard cursor. The canvas is redrawn only when something changes, and
+// only its visible part. The owner of this component holds the zoomed frame, the search and the selection.
 
 import { createEffect, createMemo, createSignal, on, onCleanup, Show } from 'solid-js';
 import { INK } from '../flame/colours.ts';
@@ -25,11 +25,11 @@ export interface FlameGraphProps {
   matched: Uint8Array | null;
   /** The node that the search has stepped to, -1 for none. */
   current: number;
-  /** Index of the name that is selected, or hovered in the table; -1 for none. */
+  /** Indices of the selected name and of the name that is hovered in the table; -1 for none. */
   selected: number;
   hovered: number;
   onFocus: (node: number) => void;
-  /** Called for a double click on a frame, with its name. */
+  /** Called with the name of a frame when the user double-clicks the frame. */
   onOpen?: (name: string) => void;
   onHover: (name: number) => void;
   onMenu: (node: number, x: number, y: number) => void;
@@ -124,8 +124,8 @@ export function FlameGraph(props: FlameGraphProps) {
     // Scroll to the root first, at the top or at the bottom.
     box.scrollTop = props.flip ? box.scrollHeight : 0;
   }));
-  // The zoomed frame, or the frame to which the search has stepped, is scrolled into view once. Its path identifies it, because its index
-  // changes with every response.
+  // The zoomed frame, or the frame to which the search has stepped, is scrolled into view once. A path identifies the frame, because the
+  // index of a frame changes with every response.
   const shown = createMemo(() => {
     const node = props.current >= 0 ? props.current : props.focus;
     return node > 0 ? pathText(flame(), node) : '';

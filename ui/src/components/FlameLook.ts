@@ -1,4 +1,4 @@
-// The look of a flame graph: its colours, its texts and its table, for plain values or for a difference. The same pane shows both.
+// The look of a flame graph: its colours, its texts and its table. Plain values and differences have different looks in the same pane.
 
 import type { JSX } from 'solid-js';
 import type { Paint } from '../flame/draw.ts';
@@ -10,10 +10,10 @@ export interface TableState {
   tree: Tree;
   sort: string;
   filter: string;
-  /** Index of the name that is selected, or hovered in the flame graph; -1 for none. */
+  /** Indices of the selected name and of the name that is hovered in the flame graph; -1 for none. */
   selected: number;
   hovered: number;
-  /** Counts up to scroll the selected row into view. */
+  /** A counter. When it changes, the selected row is scrolled into view. */
   reveal: number;
   onSort: (sort: string) => void;
   onFilter: (filter: string) => void;

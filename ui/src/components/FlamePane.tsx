@@ -33,7 +33,7 @@ const VIEWS: readonly { view: View; label: string; icon: IconName }[] = [
   { view: 'both', label: 'Graph and table', icon: 'both' },
   { view: 'table', label: 'Table only', icon: 'table' },
 ];
-/** A step of the search zooms until the matching frame has this share of the width. */
+/** A step of the search zooms until the matching frame has at least this share of the width. */
 const VISIBLE_SHARE = 0.02;
 
 export interface FlamePaneProps {

@@ -1,5 +1,5 @@
-// A table of any length. Only the visible rows exist, and they stay when their values change. Clicks on the heads sort it, arrow
-// keys move through it, and screen readers read it as a grid.
+// A table of any length. Only the visible rows exist, and they stay when their values change. A click on the head of a column sorts the
+// table, arrow keys move through it, and screen readers read it as a grid.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type Accessor, type JSX } from 'solid-js';
 import { printing } from '../lib/printing.ts';
@@ -50,7 +50,7 @@ export interface GridProps<R> {
   onOpen?: (row: R) => void;
   onHover?: (row: R | null) => void;
   onMenu?: (row: R, x: number, y: number) => void;
-  /** Handles a key on a row that the grid does not use itself. Returns true if the key had an effect. */
+  /** Called with a key that the grid does not use itself, and with the row of the cursor. Returns true if the key had an effect. */
   onKey?: (key: string, row: R) => boolean;
 }
 

@@ -98,7 +98,7 @@ function Lines(props: Omit<PartProps, 'of'> & { of: FunctionLines; repository: R
   );
 }
 
-/** The file that contains the text, and possible problems with it. */
+/** Shows the problems with the source file of the function. If several files match, shows a choice of them. */
 function SourceFacts(props: { of: FunctionLines; source: Source }) {
   const last = (): number => props.of.lines.at(-1)?.line ?? 0;
   return (

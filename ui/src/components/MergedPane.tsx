@@ -45,7 +45,7 @@ function Values(props: { tree: Tree; node: number; amount: (value: number) => st
   const total = (): number => flame().total[props.node]!;
   const self = (): number => flame().self[props.node]!;
   const parent = (): number => flame().parent[props.node]!;
-  /** The function whose value an inverted frame shows: the leaf of its path, called on this path. */
+  /** The function to which the value of an inverted frame belongs: the leaf of the stacks, or the root of a graph of callers. Empty for the frame of this function. */
   const callee = (): string => {
     const [, leaf] = ancestors(flame(), props.node);
     const node = props.tree.reads === 'callers of one' ? 0 : leaf;

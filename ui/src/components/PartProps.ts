@@ -1,4 +1,4 @@
-// The properties of the views beside the flame graph.
+// The properties of the views that replace the flame graph: callers and callees, peek, call graph, lines.
 
 import type { Recipe } from '../flame/recipe.ts';
 import type { Tree } from '../flame/tree.ts';

@@ -1,4 +1,4 @@
-// The views beside the flame graph. Each is loaded when it is opened.
+// The views that replace the flame graph: callers and callees, peek, call graph, lines. Each view is loaded when it is opened.
 
 import { Match, Switch, type Component } from 'solid-js';
 import { Dynamic } from 'solid-js/web';

@@ -1,4 +1,4 @@
-// A function between two tables: its callers and its callees, each with the value of that call. Enter or a click switches to
+// A function between a table of its callers and a table of its callees. Each row has the value of the call. Enter or a click switches to
 // the function of a row.
 
 import { createMemo, type Accessor } from 'solid-js';

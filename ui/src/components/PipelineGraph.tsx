@@ -1,5 +1,5 @@
-// The component graph: pan by dragging, zoom by wheel, pinch or keys, move from node to node by arrow keys. It draws only on
-// change, and only the visible part. Its owner holds the selected component.
+// The component graph on a canvas. Dragging pans; the wheel, a pinch and keys zoom; arrow keys move from node to node. The canvas is redrawn
+// only when something changes, and only its visible part. The owner of this component holds the selected component.
 
 import { createEffect, createMemo, createSignal, on, Show } from 'solid-js';
 import { dark } from '../lib/preferences.ts';

@@ -7,7 +7,7 @@ import { Portal } from 'solid-js/web';
 export interface PopoverProps {
   /** Name of the panel and of the button for screen readers. */
   label: string;
-  /** True if the text of the button is its name. */
+  /** True if screen readers use the text of the button as its name. */
   named?: boolean;
   class?: string;
   /** Content of the button. */

@@ -1,4 +1,4 @@
-// A radio group side by side: one stop for Tab, arrow keys choose.
+// A row of radio buttons. Tab stops at the row once, and arrow keys choose a button.
 
 import { For } from 'solid-js';
 

@@ -11,7 +11,7 @@ import { Spark } from './Spark.tsx';
 type Click = MouseEvent & { currentTarget: HTMLAnchorElement };
 
 export interface ServiceLinks {
-  /** Returns the address of the profiles of a service; without a type, of its first profile type. */
+  /** Returns the address of the profiles of a service and a type. Without a type, the first profile type of the service is used. */
   href: (service: RankedService, type?: string) => string;
   onFollow: (event: Click) => void;
 }

@@ -18,7 +18,7 @@ export interface ServiceCardsProps extends ServiceLinks {
   range: Range;
 }
 
-/** Number of cards that are added at a time, and least number that is printed. */
+/** Number of cards that are added at a time, and minimum number of cards in print if there are so many. */
 const CHUNK = 60;
 const PRINTED = 200;
 
@@ -90,7 +90,7 @@ function More(props: { left: number; onMore: () => void }) {
   let button!: HTMLButtonElement;
   onMount(() => {
     const observer = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && props.onMore(), { rootMargin: '400px' });
-    // The observer reports a button that stays near only once, so observe it again after each addition.
+    // While the button stays near, the observer reports it only once. So the button is observed again after each addition.
     createEffect(on(() => props.left, () => {
       observer.unobserve(button);
       observer.observe(button);

@@ -1,4 +1,4 @@
-// Two parts side by side, with a divider that can be dragged or moved by the arrow keys. The browser remembers its position.
+// Two parts side by side, with a divider that can be dragged or moved by the arrow keys. The browser remembers the divider's position.
 
 import { createSignal, Show, type JSX } from 'solid-js';
 import { recallNumber, remember } from '../lib/stored.ts';

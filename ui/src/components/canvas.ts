@@ -18,7 +18,7 @@ export interface CanvasParts {
   watch: () => void;
 }
 
-/** Returns the size in CSS pixels, 0 by 0 until it is known. */
+/** Sizes and paints the canvas. Returns its size in CSS pixels, which is 0 by 0 until it is known. */
 export function createCanvas(parts: CanvasParts): Accessor<Size> {
   const [size, setSize] = createSignal<Size>({ width: 0, height: 0 });
   onMount(() => {

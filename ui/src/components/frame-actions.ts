@@ -19,7 +19,7 @@ export interface FrameDeeds {
 
 const add = (texts: readonly string[], text: string): readonly string[] => (texts.includes(text) ? texts : [...texts, text]);
 
-/** The rules that select frames by a text as in the search. */
+/** Functions that add a rule to a recipe. A rule selects frames by a text in the syntax of the search. */
 export const RULES = {
   only: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ only: add(recipe.only, text) }),
   without: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ without: add(recipe.without, text) }),

@@ -1,5 +1,6 @@
-// The colours of a difference: red for more, green for less, grey for no change; or orange and blue for colour-blind readers. The
-// strength follows the ratio: twice as much has half the strength; four times as much, new and removed have the full strength.
+// The colours of a difference: red for more, green for less, grey for no change; or orange and blue for colour-blind readers. The strength
+// follows the ratio of the two values: a frame with twice the value has half the strength, and a frame with four times the value has the
+// full strength. New frames and removed frames also have the full strength.
 
 import type { Contrast } from '../lib/preferences.ts';
 import { oklch } from './colours.ts';

@@ -1,9 +1,9 @@
 // Places the boxes of a call graph in rows, callers above, so that few calls cross and most are short. Cycles are allowed:
 // a call that closes a cycle runs upwards.
 //
-// The row of a box is the length of the longest path from the top to the box. Bends of long calls become boxes without width. Sweeps back and forth order
-// the boxes of each row by the mean position of their neighbours. Each box is placed near the mean position of its
-// neighbours, and boxes that would overlap are moved apart.
+// The row of a box is the length of the longest path from the top to the box. Bends of long calls become boxes without width. Sweeps,
+// downwards and upwards in turn, order the boxes of each row by the mean position of their neighbours. Each box is placed near the mean
+// position of its neighbours, and boxes that would overlap are moved apart.
 
 export interface Box {
   width: number;

@@ -21,7 +21,7 @@ export function findName(names: readonly string[], text: string): number {
   return whole >= 0 || !text.includes('…') ? whole : names.findIndex((name) => isLong(name) && nameText(name) === text);
 }
 
-/** Returns a search text that matches only this function. For a long name, it matches all names with its length and ends. */
+/** Returns a search text that matches only this function. For a long name, the text matches every name of the same length with the same beginning and end. */
 export function exactly(name: string): string {
   if (!isLong(name)) return `=${name}`;
   const [head, tail] = [headOf(name), Array.from(name.slice(-2 * KEPT - 1)).slice(-KEPT).join('')];

@@ -17,7 +17,7 @@ export interface Recipe {
   package: string;
   /** Keys of presets. A frame is merged into its caller if both belong to the same preset. */
   fold: readonly string[];
-  /** Shows a function that is called again below itself only at its first call. */
+  /** Shows a recursive function only at its first call in a stack. */
   recursion: boolean;
   /** Shows the graph from the leaves to their callers. */
   invert: boolean;

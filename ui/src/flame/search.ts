@@ -1,5 +1,5 @@
-// The search in a flame graph: text (case-insensitive), /regular expression/ or =whole name. It finds the matching names, their
-// value without counting a match below a match twice, and the matches to step through, the largest first.
+// The search in a flame graph: text (case-insensitive), /regular expression/ or =whole name. It finds the matching names, the matching
+// frames that are not below other matches, the largest first, and the sum of the values of these frames.
 
 import type { Flame } from './layout.ts';
 

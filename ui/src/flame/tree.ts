@@ -1,5 +1,5 @@
-// A flame graph with the values of both sides of a difference, and the graphs made from it. In these graphs, too, each frame has the
-// values of both sides.
+// A flame graph, and the graphs that are made from it. If the flame graph is a difference, each frame of all these graphs has the values of
+// both sides.
 
 import type { Made } from './build.ts';
 import type { Sides } from './diff.ts';
@@ -13,14 +13,14 @@ export interface Tree {
   flame: Flame;
   /** The values of both sides, if the graph is a difference. */
   sides: Sides | null;
-  /** The frames below a frame: its callees, or its callers, from the leaves or from one function on. */
+  /** The frames below a frame are its callees, or its callers. A graph of callers begins at the leaves of the stacks, or at one function. */
   reads: 'callees' | 'callers of leaves' | 'callers of one';
 }
 
 export interface Shaped {
   /** The graph from the root to the leaves, used for tables. */
   calls: Tree;
-  /** The drawn graph: the same or inverted. */
+  /** The drawn graph: `calls`, or its inverted graph. */
   shown: Tree;
   /** Errors of texts in the recipe that cannot be parsed. */
   errors: string[];

@@ -13,7 +13,7 @@ export interface ProfileType {
   /** Unit of the values in a flame graph. */
   unit: 'ns' | 'bytes' | 'count';
   kind: Kind;
-  /** Unit of the values in a chart, after `chartValue`. */
+  /** Unit of the values in a chart, which `chartValue` computes. */
   chartUnit: Unit;
   /** Title of the chart. */
   chartTitle: string;
@@ -83,7 +83,7 @@ export function profileType(id: string): ProfileType {
   return { id, label, group, unit, kind, chartUnit, chartTitle: known?.chart ?? label, whenZero: WHEN_ZERO[name] ?? '', rank };
 }
 
-/** Returns the value in a chart for the sum or average over a step. */
+/** Converts the sum or average over a step to the value that a chart shows. */
 export function chartValue(type: ProfileType, value: number, stepSeconds: number): number {
   if (type.kind === 'gauge') return value;
   const perSecond = value / stepSeconds;

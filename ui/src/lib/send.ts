@@ -31,9 +31,9 @@ pyroscope.write "here" {
   }
 }`;
 
-/** Returns all ways to send to a server. Its address has no slash at the end. `asks` is true if it requires authentication. */
+/** Returns all ways to send profiles. `server` is the address of the server, without a slash at the end. `asks` is true if the server requires authentication. */
 export function waysTo(server: string, asks: boolean): readonly Way[] {
-  /** Returns a text that only authentication needs. */
+  /** Returns the text if the server requires authentication, else an empty text. */
   const token = (text: string): string => (asks ? text : '');
   const curl = `curl${token(` -H "Authorization: Bearer $${TOKEN}"`)} --data-binary`;
   return [

@@ -1,5 +1,5 @@
-// Finds the text of a source file in a folder of this machine, by the end of its path, and finds its page in a
-// repository.
+// Finds a source file in a folder of this machine by the end of the file's path, and returns the lines of a function in it. Also finds
+// the page of a source file in a repository.
 
 import type { FunctionLines, LineValue } from './pprof-lines.ts';
 

@@ -1,5 +1,5 @@
-// The drawings of rows: lines for a time and numbers, bars for a name and a number, a flame graph for the rows of
-// `flamegraph()`.
+// Converts the rows of an SQL statement to drawings: rows with a time and numbers to lines, rows with a name and a number to bars, and
+// the rows of `flamegraph()` to a flame graph.
 
 import type { FlameGraphMessage } from './api.ts';
 import { lineColour, typicalSpacing, type Line } from './series.ts';

@@ -32,7 +32,7 @@ export interface Before {
   kind: 'word' | 'label' | 'value';
   /** The label of a value; empty for other kinds. */
   of: string;
-  /** Text after an accepted completion. A quote inside it is doubled in SQL, and escaped by a backslash in a selector. */
+  /** Text after an accepted completion. A quote inside the completion is doubled in SQL, and escaped by a backslash in a selector. */
   end: '' | "'" | '"' | "']" | '=';
 }
 

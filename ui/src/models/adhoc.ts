@@ -38,7 +38,7 @@ export interface AdhocModel {
 
 const NOTHING = { total: new Float64Array(), self: new Float64Array(), sum: 0 };
 
-/** `baseline` selects the stored profiles to compare with, null for no comparison. */
+/** Creates the model. `baseline` selects the stored profiles to compare the file with, null for no comparison. */
 export function createAdhoc(text: AdhocText, file: Accessor<File | null>, baseline: Accessor<FileQuestion['baseline']>): AdhocModel {
   const question = createMemo<FileQuestion | null>(() => {
     const dropped = text.id() === '' ? file() : null;

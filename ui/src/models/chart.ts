@@ -24,7 +24,7 @@ export interface ChartData {
   max: number;
 }
 
-/** If `young` is true, nothing is stored before the first value, and the chart begins with the first value. */
+/** Loads the chart of a query. If `young` is true, nothing is stored before the first value, and the chart begins with the first value. */
 export function createChart(query: Accessor<Query | null>, by: Accessor<string>, young: Accessor<boolean>): Loader<ChartData> {
   const wanted = createMemo(() => {
     const asked = query();

@@ -22,7 +22,7 @@ export type With = 'halves' | 'before' | 'day' | 'week' | 'same' | 'range';
 
 export interface CompareText extends SelectionText, ShownText {
   with: Accessor<With>;
-  /** Null for the whole range or, with `halves`, for its second half. */
+  /** The range of the comparison; null for the whole range or, with `halves`, for its second half. */
   comparison: Accessor<Range | null>;
   baseline: Accessor<Range | null>;
   /** Service and filters of the baseline; empty or null for those of the comparison. */
@@ -124,7 +124,7 @@ const NOTHING = { total: new Float64Array(), self: new Float64Array(), sum: 0 };
 
 /**
  * Returns the factor from a value to a value per second. For a gauge such as memory in use, it scales to the mean of the chart.
- * For all other types, it divides by the time that has profiles, as the mean of the chart does. Null while it is not known.
+ * For all other types, it divides by the time that has profiles, as the mean of the chart does. Null while the factor is not known.
  */
 export function factor({ type, range }: Query, sum: number, chart: Pick<Loader<ChartData>, 'data' | 'pending'>): number | null {
   const data = chart.data();

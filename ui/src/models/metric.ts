@@ -8,7 +8,7 @@ import type { Range } from '../lib/time.ts';
 
 /** Maximum number of lines that a reader can tell apart. */
 const MAX_LINES = 10;
-/** Least length of the range of a point; a shorter one might contain no profile. */
+/** Minimum length of the range that a click on a point opens; a shorter range might contain no profile. */
 const SHORTEST_MS = 60_000;
 
 export interface MetricData {

@@ -1,4 +1,4 @@
-// The rules of the URL for a flame graph, as a recipe, and the graphs that the recipe makes.
+// Reads the rules for a flame graph from the URL as a recipe, and applies the recipe to the graph.
 
 import { createMemo, type Accessor } from 'solid-js';
 import type { Flame } from '../flame/layout.ts';
@@ -13,7 +13,7 @@ export type RecipeText = Pick<Reader<typeof FLAME>, keyof Recipe>;
 /** The values of the URL that determine which part of the graph has to be loaded. */
 export type ShownText = RecipeText & Pick<Reader<typeof FLAME>, 'pane' | 'focus'>;
 
-/** Larger graphs are transformed in the worker, because that takes longer than a frame of the screen. */
+/** Graphs with more nodes than this are transformed in the worker, because that takes longer than a frame of the screen. */
 const AT_ONCE = 15_000;
 
 export const readRecipe = (at: RecipeText): Recipe => ({

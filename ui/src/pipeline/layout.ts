@@ -3,8 +3,8 @@
 //
 // Unconnected parts are laid out one by one and stacked. In each part, the column of a node is the length of the longest path from the left,
 // and a node without input is moved next to the node that it feeds. Bends of long edges become small nodes, if there are not too
-// many. Sweeps back and forth order the nodes of each column by the mean position of their neighbours. Each node is placed near the mean
-// position of its neighbours, and nodes that would overlap are moved apart.
+// many. Sweeps, to the right and to the left in turn, order the nodes of each column by the mean position of their neighbours. Each node is
+// placed near the mean position of its neighbours, and nodes that would overlap are moved apart.
 
 import type { Edge } from './model.ts';
 

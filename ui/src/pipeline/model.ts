@@ -205,7 +205,7 @@ export class Flows {
     return this.#targets.get(id) ?? -1;
   }
 
-  /** Returns the profiles per second into and out of a component; null if it never had any. */
+  /** Returns the profiles per second into and out of a component; null if no profiles have passed in this direction. */
   through(id: string): { in: number | null; out: number | null } {
     let into: number | null = null;
     let out: number | null = null;

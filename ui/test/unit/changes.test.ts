@@ -116,7 +116,7 @@ describe('the sides of a comparison', () => {
     expect(placeSides(window, 'week', none, none).left.range.start).toBe(window.start - 7 * DAY);
   });
 
-  it('are the same time for other filters, or the dragged ranges', () => {
+  it('are the same range with other filters, or the ranges that the user dragged', () => {
     expect(placeSides(window, 'same', none, { start: 0, end: 1 }).left.range).toEqual(window);
     const own = { start: -90_000_000, end: -89_000_000 };
     const { left } = placeSides(window, 'range', none, own);
@@ -154,7 +154,7 @@ describe('a value per second', () => {
     expect(factor(cpu, 1, chart(cpu, 10))).toBeCloseTo(1e-9 / 300, 20);
   });
 
-  it('of a gauge is the mean of the chart, and null without it', () => {
+  it('of a gauge is the mean of the chart, and null without the chart', () => {
     expect(factor(memory, 100, chart(memory, 10))).toBe(4 / 100);
     expect(factor(memory, 0, chart(memory, 0))).toBe(0);
     expect([factor(memory, 100, none(true)), factor(memory, 100, none(false)), factor(memory, 100, chart(cpu, 10))]).toEqual([null, null, null]);

@@ -44,7 +44,7 @@ describe('the layout', () => {
     expect(nodeAt(flame, 9, 1)).toBe(-1);
   });
 
-  it('knows the callers and the callees of a node', () => {
+  it('finds the callers and the callees of a node', () => {
     expect(ancestors(flame, 5)).toEqual([0, 1, 3, 5]);
     expect(children(flame, 1)).toEqual([3, 5]);
     expect(children(flame, 2)).toEqual([5, 5]);
@@ -135,7 +135,7 @@ describe('folded frames', () => {
     expect(foldedShare(flame, 0)).toBe(0.15);
   });
 
-  it('are known by the mark of the server, and a function called other is a function', () => {
+  it('are recognized by the mark of the server; a function with the name other is not folded', () => {
     const values = [{ values: [0, 100, 0, 0] }, { values: [0, 60, 60, 1, 0, 40, 40, 2] }];
     const flame = layout({ names: ['total', 'other', 'other'], levels: values, lines: [{ values: [0] }, { values: [12, -1] }] });
     expect([...flame.folded]).toEqual([0, 0, 1]);
@@ -167,12 +167,12 @@ describe('a subtree that was loaded separately', () => {
     return out;
   };
 
-  it('is named by its callers', () => {
+  it('is requested by the names from the root to its frame', () => {
     expect(callSite(whole, node)).toEqual(['a']);
     expect(callSite(whole, 0)).toEqual([]);
   });
 
-  it('replaces the folded frames, and the rest makes room', () => {
+  it('replaces the folded frames, and moves the frames to its right', () => {
     expect(shown(0)).toEqual(['total 0+104 in -']);
     expect(shown(1)).toEqual(['left 0+20 in total', 'a 20+64 in total', 'right 84+20 in total']);
     expect(shown(2)).toEqual(['x 20+40 in a', 'r 60+24 in a', 'r 84+20 in right']);

@@ -25,7 +25,7 @@ describe('services', () => {
     expect(names('name')).toEqual(['api', 'batch', 'cron', 'dead']);
   });
 
-  it('have shares of all, also of the cost', () => {
+  it('have shares of the sum over all services, also of the cost', () => {
     expect(rank(FLEET, 'cpu', null)).toMatchObject({ what: 'CPU', cost: null, services: [{ share: 2 / 3 }, { share: 1 / 3 }, { share: 0 }, { share: 0 }] });
     const { what, cost, services } = rank(FLEET, 'cost', PRICES);
     expect(what).toBe('cost');

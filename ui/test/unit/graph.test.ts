@@ -32,14 +32,14 @@ describe('a call graph', () => {
     expect(calls).toEqual(['a -> b 6', 'b -> a 6', 'c -> d 4']);
   });
 
-  it('omits what is small, counts it, and connects the rest', () => {
+  it('omits and counts small functions, and connects the remaining functions', () => {
     const { nodes, calls, without } = callsOf('main;tiny 1\nmain;big 1000\nmain;way;leaf 400\nleaf 300', 3);
     expect(nodes).toEqual(['big 1000 1000', 'leaf 700 700', 'main 0 1401']);
     expect(calls).toEqual(['main -> big 1000', 'main .. leaf 400']);
     expect(without).toEqual({ nodes: 2, calls: 0 });
   });
 
-  it('has no call through omitted functions if another path leads there', () => {
+  it('has no call through omitted functions if another path leads to the same function', () => {
     // `w` is too small to be kept; main reaches leaf through mid, too.
     const { calls, without } = callsOf('main;mid;leaf 600\nmain;w;leaf 300\nmain 200', 3);
     expect(calls).toEqual(['main -> mid 600', 'mid -> leaf 600']);

@@ -38,7 +38,7 @@ describe('a name in a link', () => {
 });
 
 describe('a link', () => {
-  it('is too long from some thousand characters on', () => {
+  it('is too long if it has more characters than the limit', () => {
     expect(isLongLink('x'.repeat(LONGEST_LINK))).toBe(false);
     expect(isLongLink('x'.repeat(LONGEST_LINK + 1))).toBe(true);
   });

@@ -27,12 +27,12 @@ function sound(count: number, lines: Edge[]): ReturnType<typeof layout> {
 }
 
 describe('the layout', () => {
-  it('puts a node to the right of those that feed it', () => {
+  it('puts a node to the right of the nodes that feed it', () => {
     const made = sound(5, edges([0, 1], [1, 2], [0, 2], [3, 2], [2, 4]));
     expect(made.x[0]).toBeLessThan(made.x[1]!);
     expect(made.x[1]).toBeLessThan(made.x[2]!);
     expect(made.x[2]).toBeLessThan(made.x[4]!);
-    expect(made.x[3], 'a source stands next to whom it feeds').toBe(made.x[1]);
+    expect(made.x[3], 'a node without input is next to the node that it feeds').toBe(made.x[1]);
     expect(made.paths[2]!.length, 'a long edge bends around the column between').toBe(4);
     const last = made.paths[0]!.at(-1)!;
     expect(last.x).toBe(made.x[1]);
@@ -114,7 +114,7 @@ describe('the response of the API', () => {
     expect(readOverview({ lastLoad: { success: false, text: 'no' } }).load).toEqual({ success: false, time: 0, text: 'no' });
   });
 
-  it('gives the flow of an edge: profiles, or the targets of the exporting component', () => {
+  it('contains the flow of an edge: profiles, or the targets of the exporting component', () => {
     const flows = new Flows();
     for (const rate of [
       { componentID: 'a', targetComponentIDs: [], type: 'target', rate: 1, current: 7 },
@@ -131,7 +131,7 @@ describe('the response of the API', () => {
 });
 
 describe('streams', () => {
-  it('give whole entries for any chunks', () => {
+  it('are split into whole entries, whatever the size of the chunks', () => {
     const whole = '{"a":1}|;|{"b":"|;x|"}|;||;|tail|;|';
     for (let size = 1; size < whole.length; size += 1) {
       const entries = new Entries();
@@ -163,7 +163,7 @@ describe('entries of live data', () => {
     expect(searchable(dropped)).toContain('"a":"1"');
   });
 
-  it('are kept up to a bound, the newest first', () => {
+  it('are listed with the newest first, and the oldest are dropped above a maximum number', () => {
     const tail = new Tail(3);
     for (let count = 1; count <= 5; count += 1) tail.add([readEntry({ kind: 'lost', count }, count, 0)]);
     expect(tail.list().map((entry) => entry.number)).toEqual([5, 4, 3]);

@@ -12,7 +12,7 @@ describe('the instructions for sending', () => {
     expect(text).toMatch(/Authorization|_auth|bearer_token_file/);
   });
 
-  it('have no token if it does not, and differ in nothing else', () => {
+  it('have no token if the server requires no authentication, and differ in nothing else', () => {
     for (const [index, way] of waysTo(SERVER, false).entries()) {
       const asked = waysTo(SERVER, true)[index]!;
       expect(textOf(way.steps)).not.toMatch(/token|auth/i);

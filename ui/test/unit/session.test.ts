@@ -4,7 +4,7 @@ import { asksWhoCalls, loggedIn, login, loginWanted, noteRefusal } from '../../s
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** A server: its responses by the end of the path, and the requests to it. */
+/** Stubs a server with responses by the end of the path. Returns the requests that the server receives. */
 function server(answers: Record<string, [number, unknown]>): string[] {
   const sent: string[] = [];
   vi.stubGlobal('fetch', async (url: string, options?: { body?: string }) => {
@@ -25,7 +25,7 @@ describe('the session', () => {
     expect(loginWanted()).toBe(true);
   });
 
-  it('needs no login if the server requires none, or knows the user and misses the tenant', async () => {
+  it('needs no login if the server requires none, or if the user is logged in and only the tenant is missing', async () => {
     for (const session of [{ ...nobody, asks: false }, { ...nobody, identity: { name: 'ada' } }]) {
       server({ session: [200, session] });
       await noteRefusal();
@@ -33,7 +33,7 @@ describe('the session', () => {
     }
   });
 
-  it('tells the instructions for sending whether the server requires authentication, and assumes no for other servers', async () => {
+  it('shows whether the server requires authentication; a server without sessions does not', async () => {
     server({ session: [200, { ...nobody, identity: { name: 'ada' } }] });
     expect(await asksWhoCalls()).toBe(true);
     server({ session: [200, { ...nobody, asks: false }] });

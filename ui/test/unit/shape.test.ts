@@ -53,7 +53,7 @@ describe('a recipe', () => {
     expect(stacksOf(flame)).toHaveLength(6);
   });
 
-  it('selects stacks with a frame, including their callers; shares refer to the whole', () => {
+  it('selects stacks with a matching frame; shares refer to the whole graph', () => {
     expect(stacks({ only: ['db'] })).toEqual(['main;serve;db.Query;json.Marshal 3', 'main;serve;db.Query;runtime.mallocgc 7']);
     const { flame: shown } = shaped({ only: ['db'] }).shown;
     expect([shown.total[0], shown.sum]).toEqual([10, 47]);
@@ -66,7 +66,7 @@ describe('a recipe', () => {
     expect(stacks({ without: ['total'] })).toHaveLength(6);
   });
 
-  it('removes frames, and their values fall to their callers', () => {
+  it('removes frames, and adds their values to their callers', () => {
     expect(stacks({ hide: ['mallocgc'] })).toContain('main;serve;json.Marshal;runtime.nextFree 10');
     expect(stacks({ hide: ['mallocgc'] })).toContain('gc 2');
     const { flame: shown } = shaped({ hide: ['/runtime|gc/'] }).shown;
@@ -172,7 +172,7 @@ describe('both sides of a difference', () => {
   const difference: Tree = { flame: merged, sides, reads: 'callees' };
   const pairs = ({ flame: shown, sides: both }: Tree): string[] => Array.from({ length: shown.count }, (_, node) => `${shown.names[shown.name[node]!]} ${both?.left.total[node]} ${both?.right.total[node]}`);
 
-  it('follow their frames', () => {
+  it('have the values of the frames that remain after the rules', () => {
     expect(pairs(shapeTree(difference, { ...PLAIN, hide: ['=a', '=b'] }).shown)).toEqual(['total 3 5', 'x 2 4', 'y 1 1']);
     expect(pairs(shapeTree(difference, { ...PLAIN, only: ['=b'] }).shown)).toEqual(['total 0 4', 'b 0 4', 'x 0 4']);
     expect(pairs(shapeTree(difference, { ...PLAIN, invert: true }).shown).slice(0, 3).sort()).toEqual(['total 3 5', 'x 2 4', 'y 1 1']);

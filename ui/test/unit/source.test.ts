@@ -53,7 +53,7 @@ describe('the page of a line in a repository', () => {
     ['C:\\x.py', null],
     ['../x.py', null],
     ['', null],
-  ])('is known if the path contains it: %s', (file, page) => expect(repositoryPage(file, 7, shop)).toBe(page));
+  ])('is derived from the file path if the path leads into the repository: %s', (file, page) => expect(repositoryPage(file, 7, shop)).toBe(page));
 
   it('is on the default branch without a ref, and has the form of the host', () => {
     expect(repositoryPage('app.py', 0, { url: 'https://gitlab.example.com/a/b.git', ref: '' })).toBe('https://gitlab.example.com/a/b/-/blob/HEAD/app.py');

@@ -132,7 +132,7 @@ describe('metrics', () => {
 });
 
 describe('the keys of a comparison', () => {
-  it('have ranges, and filters: null for those of the other side, empty for none, or their own text', () => {
+  it('store a range, and filters; null stands for the filters of the other side, and empty text for no filters', () => {
     expect(span.read('1700000000000~1700000060000')).toEqual({ start: 1700000000000, end: 1700000060000 });
     for (const wrong of ['', 'x', '1700000060000~1700000000000', '1700000000000~1700000000100', '1~2~3']) expect(span.read(wrong)).toBeNull();
     expect(span.write({ start: 1.4, end: 2.6 })).toBe('1~3');

@@ -11,7 +11,7 @@ describe('the responses of the status routes', () => {
     expect(readStorage({})).toEqual({ tables: [], days: [] });
   });
 
-  it('have clients, some without a user agent', () => {
+  it('have clients, some without an address', () => {
     const [one] = readSenders({ senders: [{ agent: 'alluvium/1', address: null, firstSeen: 1, lastSeen: 2, requests: 3, failed: 1, bytes: 4, lastStatus: 429 }] });
     expect(one).toEqual({ agent: 'alluvium/1', address: '', first: 1, last: 2, requests: 3, failed: 1, bytes: 4, lastStatus: 429, queue: null });
     expect(readSenders({})).toEqual([]);

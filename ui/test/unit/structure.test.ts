@@ -18,7 +18,7 @@ const MAY: Record<string, readonly string[]> = {
 describe('the sources', () => {
   it('exist', () => expect(files).toContain('views/Profile.tsx'));
 
-  it('import only from folders below them: reusable parts do not know the URL', () => {
+  it('import only from the folders in MAY, so that reusable parts do not use the URL', () => {
     const wrong: string[] = [];
     for (const name of files) {
       const folder = name.split('/')[0]!;
@@ -34,7 +34,7 @@ describe('the sources', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('send requests to the server by one system only', () => {
+  it('load data only with createLoader: without createResource, and with Suspense only in app.tsx', () => {
     expect(files.filter((name) => /\bcreateResource\b/.test(textOf(name)))).toEqual([]);
     expect(files.filter((name) => /<Suspense\b/.test(textOf(name)))).toEqual(['app.tsx']);
   });

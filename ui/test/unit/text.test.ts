@@ -123,7 +123,7 @@ describe('keys that hold several texts', () => {
     expect(list.read('a\\')).toEqual(['a']);
   });
 
-  it('are true only for 1', () => {
+  it('differ from flags, which are true only for 1', () => {
     expect([flag.read('1'), flag.read(''), flag.read('yes'), flag.write(true), flag.write(false)]).toEqual([true, false, false, '1', '']);
   });
 });

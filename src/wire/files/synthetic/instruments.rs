@@ -1,5 +1,5 @@
-//! A table of Instruments like the output of `xctrace export`. A repeated element is a reference to its first
-//! occurrence.
+//! A table of Apple's profiler Instruments, in the format of `xctrace export`. A repeated element is a reference to its
+//! first occurrence.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use quick_xml::escape::escape;
 
 use crate::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 
-/// Number of the first frame's element, and of the first stack's element. All numbers of a table are distinct.
+/// Values of `id` of the first frame's element and of the first stack's element. All ids of a table are distinct.
 const FRAMES: usize = 1_000_000;
 const STACKS: usize = 2_000_000;
 

@@ -7,7 +7,7 @@ use crate::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 const TICK_MICROS: i64 = TICK_NANOS / 1_000;
 const TICK_MILLIS: i64 = TICK_NANOS / 1_000_000;
 
-/// Number of nodes and samples in an event of a trace.
+/// Maximum number of nodes, and of samples, in one event `ProfileChunk` of a trace.
 const CHUNK: usize = 100;
 
 /// Id of the root. The ids of calls follow.
@@ -82,7 +82,7 @@ pub(super) fn cpuprofile(stacks: &Stacks<'_>) -> String {
         .to_string()
 }
 
-/// Writes a Chrome trace, in which most events are not part of the profile.
+/// Writes a Chrome trace. For each chunk of the profile, the trace has an event that is not part of the profile.
 pub(super) fn chrome_trace(stacks: &Stacks<'_>) -> String {
     let end = stacks.total() * TICK_MICROS;
     let nodes = nodes(stacks, true);
@@ -139,7 +139,7 @@ pub(super) fn durations(stacks: &Stacks<'_>) -> String {
     Value::Array(events).to_string()
 }
 
-/// Writes the file as samply does, with tables in each thread.
+/// Writes a file of the Firefox Profiler as samply does, with tables in each thread.
 pub(super) fn firefox(stacks: &Stacks<'_>) -> String {
     let (frames, calls, samples) = (&stacks.frames, &stacks.calls, &stacks.samples);
     let texts: Vec<&str> = frames.iter().flat_map(|frame| [frame.name, frame.file]).collect();

@@ -1,6 +1,7 @@
 //! A .NET trace in the format that <https://github.com/microsoft/perfview> describes in `NetTraceFormat_v5.md`.
 //!
-//! All samples belong to one thread in managed code. A sample without a stack ends the last sample.
+//! All samples belong to one thread in managed code. A sample lasts until the next one, so the trace ends with an
+//! additional sample, which has no stack.
 
 use crate::files::synthetic::stacks::{Stacks, TICK_NANOS};
 
@@ -11,7 +12,7 @@ const START: u64 = 0x7f00_0000_1000;
 /// Number of samples in a block of events.
 const BLOCK: usize = 1000;
 
-/// Kinds of events, in the order of their descriptions.
+/// Provider and event number of each kind of event, in the order in which the file describes the kinds.
 const KINDS: [(&str, u32); 3] = [
     ("Microsoft-DotNETCore-SampleProfiler", 0),
     ("Microsoft-Windows-DotNETRuntimeRundown", 144),

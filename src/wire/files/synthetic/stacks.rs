@@ -1,4 +1,4 @@
-//! The stacks of a profile as a tree of calls, from which the files are written.
+//! The stacks of a profile as a tree of calls. The other modules write the files of all formats from this tree.
 
 use hashbrown::HashMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Call {
 pub(super) struct Stacks<'a> {
     pub frames: Vec<Frame<'a>>,
     pub calls: Vec<Call>,
-    /// Leaf and ticks of each sample.
+    /// The call at the leaf of each sample's stack, and the sample's ticks.
     pub samples: Vec<(usize, i64)>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Stacks<'a> {
         Self { frames, calls, samples }
     }
 
-    /// Returns the indices of the frames of a call, the leaf first.
+    /// Returns the indices of the frames of the stack that ends in the call `leaf`, the leaf first.
     pub(super) fn path(&self, leaf: usize) -> Vec<usize> {
         let calls = std::iter::successors(self.calls.get(leaf), |call| self.calls.get(call.caller?));
         calls.map(|call| call.frame).collect()

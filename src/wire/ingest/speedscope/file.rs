@@ -77,8 +77,8 @@ pub(super) enum EventKind {
     Close,
 }
 
-/// A number as the file has it: whole numbers keep all of their digits. dotnet-trace wrote some numbers as text until
-/// 2021.
+/// A number as the file states it: whole numbers keep all of their digits. Until 2021, dotnet-trace wrote some numbers
+/// as text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
     Whole(i64),
@@ -92,8 +92,8 @@ impl Default for Amount {
 }
 
 impl Amount {
-    /// Returns the distance from `start` to this number times `scale`, rounded to a whole number. Returns `None` if the
-    /// result does not fit into 64 bits.
+    /// Returns the difference between this number and `start`, multiplied by `scale` and rounded to a whole number.
+    /// Returns `None` if the result does not fit into 64 bits.
     pub(super) fn since(self, start: Self, scale: i64) -> Option<i64> {
         match (self, start) {
             (Self::Whole(end), Self::Whole(start)) => {

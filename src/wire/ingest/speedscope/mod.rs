@@ -1,9 +1,10 @@
-//! speedscope files, as its web page and many profilers write them: several profiles, of samples or of events.
+//! speedscope files, as the web page of speedscope and many profilers write them: several profiles, each of samples or
+//! of events.
 //!
 //! In: JSON. Out: one profile for each name and unit. The application's name and the unit determine the meaning of the
 //! values: times become nanoseconds whatever their unit, bytes stay bytes, and values without a unit are counts, as in
 //! folded text. Pyroscope differs in two ways. It ignores the unit of a single profile. It multiplies times by the
-//! factor of their unit, except for the time before a call begins.
+//! factor of their unit, except for the time up to an event that begins a call.
 
 mod file;
 mod stacks;
