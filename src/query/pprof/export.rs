@@ -73,7 +73,7 @@ pub(crate) struct ProfileMetadata<'a> {
     pub(crate) duration_nanos: i64,
     /// How stacks are reduced for Go's compiler. `None` leaves the stacks unchanged.
     pub(crate) pgo: Option<GoPgo>,
-    /// Approximate number of nodes of the tree; 0 for all.
+    /// Approximate number of nodes of the call tree; 0 keeps all nodes.
     pub(crate) max_nodes: usize,
 }
 

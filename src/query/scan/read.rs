@@ -2,8 +2,8 @@
 //! a plain Parquet scan, and adds the rows of heads.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches with exactly the requested rows, or a
-//! physical plan for SQL. The fixed queries fold these streams themselves, which avoids planning. This module merges no
-//! rows.
+//! physical plan for SQL. Queries other than SQL aggregate these streams themselves, which avoids planning. This module
+//! merges no rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -135,9 +135,9 @@ pub(crate) fn run(
     })
 }
 
-/// Runs the statement of `tokens` tokens that `prepare` returns, and adds the limits to the result. All code that
-/// recurses over the statement or its plan runs on the threads with large stacks. The slot is released when the
-/// returned future or the result is dropped.
+/// Runs the statement that `prepare` returns, and adds the limits to the result. The statement has `tokens` tokens. All
+/// code that recurses over the statement or its plan runs on the threads with large stacks. The slot is released when
+/// the returned future or the result is dropped.
 pub(crate) fn answer(
     threads: Arc<Threads>,
     context: Arc<Context>,

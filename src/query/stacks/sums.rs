@@ -221,8 +221,8 @@ fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
     (first <= last).then_some((first, last))
 }
 
-/// Returns the blocks of a file with rows that pass the filter. The blocks may also contain rows of the same chunks at
-/// other times.
+/// Returns the blocks of a file with rows that pass the filter. A block covers a whole [`Chunk`] of time, so it may
+/// also contain rows outside of `time`.
 async fn blocks_of(
     context: &Arc<Context>,
     file: &FileEntry,

@@ -1,5 +1,5 @@
-//! Time series: totals of `profiles`, aggregated into steps and grouped by labels. Samples are read only for values
-//! below a call site, and if exemplars are spans.
+//! Time series: totals of `profiles`, aggregated into steps and grouped by labels. Samples are read only if the query
+//! has a call site, or if its exemplars are spans.
 //!
 //! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and their exemplars.
 
