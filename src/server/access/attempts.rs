@@ -1,4 +1,4 @@
-//! Limits of login attempts by address and by name.
+//! Limits the failed login attempts from each address and for each name.
 //!
 //! In: an address and a name. Out: whether one more attempt is allowed in this minute. Successful attempts do not
 //! count. The table is bounded: if it is full, the oldest count is removed.
