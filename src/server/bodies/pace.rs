@@ -19,8 +19,8 @@ use alluvium_wire::connect::{Code, ConnectError};
 /// Minimum number of bytes that must arrive within [`Pace::time`]. Below this number, a body is slow.
 const MIN_PERIOD_BYTES: usize = 16 << 10;
 
-/// Maximum number of periods of [`Pace::time`] that a body may need to fill its room while other requests wait for its
-/// memory. Together these periods are shorter than the timeout of the waiting requests.
+/// Maximum number of periods of [`Pace::time`] that a body may need to fill the memory that it holds while other
+/// requests wait for this memory. Together these periods are shorter than the timeout of the waiting requests.
 const MAX_PERIODS: usize = 8;
 
 /// Measures the rate at which a body arrives.

@@ -41,7 +41,7 @@ impl RecordingRulesService for RecordingRules {
     ) -> CallResult<UpsertRecordingRuleResponse> {
         one_tenant(&call.tenants)?;
         Err(unimplemented(
-            "this server does not evaluate recording rules and keeps none: the call is",
+            "recording rules, which this server neither evaluates nor stores",
         ))
     }
 

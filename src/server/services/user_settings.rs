@@ -140,7 +140,7 @@ fn insert(settings: &mut Settings, setting: Setting) -> Result<(), ConnectError>
         .sum();
     if settings.len() > MAX_SETTINGS || bytes > MAX_BYTES {
         return Err(ConnectError::invalid(format!(
-            "a tenant may have {MAX_SETTINGS} settings of {MAX_BYTES} bytes in total, not {} of {bytes} bytes",
+            "a tenant may have {MAX_SETTINGS} settings and {MAX_BYTES} bytes in all, not {} settings and {bytes} bytes",
             settings.len()
         )));
     }
