@@ -32,7 +32,7 @@ pub(crate) struct Sync {
 }
 
 impl Sync {
-    /// Creates the state of the polls. Tables in a folder have no other writer and are never polled.
+    /// Creates the state of the polls. Tables in a folder have no other writer, so they are never polled.
     pub(crate) fn new(root: &Root) -> Self {
         let interval = root.bucket().map(|bucket| bucket.sync_interval());
         Self {
