@@ -31,7 +31,7 @@ pub(crate) struct CallLimits {
     pub(crate) result: usize,
     /// Maximum size of a single text made by `repeat`, `lpad` and `rpad`.
     pub(crate) value: usize,
-    /// Maximum size of the copies of the other columns when the lists of one row are unnested.
+    /// Unnesting the lists of a row copies the other columns of the row. This is the maximum size of these copies.
     pub(crate) unrolled: usize,
 }
 

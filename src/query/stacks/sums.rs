@@ -29,7 +29,7 @@ use alluvium_profile::{ProfileTypeId, SeriesId, StackId, TimeSpan};
 
 type StackSums = HashMap<StackId, i64>;
 
-/// Memory of a map entry with its share of the empty slots, in bytes.
+/// Memory in bytes of an entry in the map of sums, with a share of the map's empty slots.
 const SUM_BYTES: usize = 24;
 /// Approximate size of a row in a cached block, in bytes.
 const ROW_BYTES: u64 = 7;
