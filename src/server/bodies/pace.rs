@@ -1,9 +1,9 @@
 //! The rate at which the body of a request arrives. A slow body is refused if other requests wait for its memory.
 //!
-//! In: the stream of a body, and the share of the budget that pays for it. Out: its chunks, or status 503 if the body
-//! is slow and other requests wait for the share. Without this rule, a few clients could announce a body and not send
-//! it. They would hold a share of the budget until the body timeout, and all other requests would wait. The more memory
-//! a body holds, the faster it must arrive.
+//! In: the stream of a body, and the share of the budget to which the body is charged. Out: the chunks of the body, or
+//! status 503 if the body is slow and other requests wait for the share. Without this rule, a few clients could
+//! announce a body and not send it. They would hold a share of the budget until the body timeout, and all other
+//! requests would wait. The more memory a body holds, the faster it must arrive.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
