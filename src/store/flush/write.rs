@@ -143,7 +143,8 @@ impl Tables {
         Ok(lists)
     }
 
-    /// Commits a generation to every table that `progress` lacks. After an error `progress` holds the outcomes so far.
+    /// Commits a generation to every table without an outcome in `progress`. After an error, `progress` contains the
+    /// outcomes so far.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         let result = catch_panic(|| self.try_commit(generation, progress))
             .unwrap_or_else(|panic| Err(StoreError::Panicked(panic.to_string())));
