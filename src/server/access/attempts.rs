@@ -21,7 +21,8 @@ const BY_NAME: u32 = 10;
 const MOST: usize = 4096;
 
 pub(super) struct Attempts {
-    /// Hashes names. Strangers choose the names and may choose long ones, so the table stores only hashes.
+    /// Hashes addresses and names. Strangers choose the names and may choose long ones, so the table stores only
+    /// hashes.
     hasher: RandomState,
     counted: Mutex<HashMap<u64, Count>>,
 }

@@ -79,7 +79,7 @@ impl Wire {
         }
     }
 
-    /// Switches to ordinary messages. [`MAX_FIRST_MESSAGE`] stays the size limit until the client has authenticated.
+    /// Switches to ordinary messages. [`MAX_FIRST_MESSAGE`] remains the size limit until the client has authenticated.
     pub(super) fn started(&mut self) {
         self.context.awaiting_frontend_ssl = false;
         self.context.awaiting_frontend_startup = false;

@@ -124,7 +124,7 @@ fn insert(settings: &mut Settings, setting: Setting) -> Result<(), ConnectError>
         && known.modified_at > setting.modified_at
     {
         let message = format!(
-            "the stored setting `{}` was modified later, at Unix millisecond {}",
+            "the stored setting `{}` was modified later than the given one, at Unix millisecond {}",
             setting.name, known.modified_at
         );
         return Err(ConnectError::new(Code::AlreadyExists, message));
