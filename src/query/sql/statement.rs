@@ -2,8 +2,8 @@
 //! on size, time, rows and memory.
 //!
 //! In: text. Out: [`SqlResult`]. The module `guard` refuses statements that are not queries before planning. Files,
-//! addresses, settings and other tenants do not exist in the session. The module `answer` enforces the limits on the
-//! output.
+//! addresses, settings and other tenants do not exist in the session. The module `sql_result` enforces the limits on
+//! the output.
 
 use std::sync::Arc;
 
