@@ -1,10 +1,10 @@
-//! Hashes of passwords in a users file: Argon2id (RFC 9106) in the PHC string format, and PBKDF2 (RFC 8018) of files
+//! Hashes of passwords in a users file: Argon2id (RFC 9106) in the PHC string format, and PBKDF2 (RFC 8018) in files
 //! that older versions wrote.
 //!
 //! In: a password, or the text of a hash. Out: the text of a new hash, or whether a password is correct. A hash is
 //! `$argon2id$v=19$m=MEMORY,t=PASSES,p=LANES$SALT$HASH`, or `pbkdf2-sha256$ITERATIONS$SALT$HASH` with salt and hash in
 //! URL-safe base64. This module limits the cost of a check, so that guessing stays expensive, and so that a check does
-//! not take the memory of a small server.
+//! not exhaust the memory of a small server.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
