@@ -385,7 +385,7 @@ fn cases() -> Vec<Case> {
         refused(
             "a location of 100,000 lines",
             one(&lines_of_a_location()),
-            "frames with inlined ones",
+            "frames, including inlined ones",
         ),
         refused(
             "names of 65,000 bytes",

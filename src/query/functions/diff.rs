@@ -1,8 +1,9 @@
-//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: compares the values of functions before
-//! and after. Rows are sorted by the change of the own value, largest first.
+//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: compares the values of functions in two
+//! selections of profiles, called before and after. The own value of a function (`self`) counts only stacks in which
+//! the function is the leaf. Rows are sorted by the change of the own value, largest first.
 //!
-//! The first three arguments select the profiles of the first side (before). The next three arguments select the
-//! profiles of the second side (after). Values are not normalized: divide by the totals to compare shares.
+//! The first three arguments select the profiles before, and the next three arguments select the profiles after. Values
+//! are not normalized: divide by the totals to compare shares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use alluvium_base::BoxFuture;
 use alluvium_profile::top::TopTable;
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
-/// Usage of the arguments of the first side. Only the second side may be followed by the number `n`.
+/// Usage of the arguments that select the profiles before. The number `n` may only follow the arguments of [`AFTER`].
 const BEFORE: Usage = Usage {
     text: USAGE,
     counts: &[3],

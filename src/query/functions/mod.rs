@@ -1,5 +1,5 @@
-//! SQL functions that DataFusion lacks or that replace its own: functions on stacks, functions on times, and tables by
-//! selector. Each function has its own file.
+//! SQL functions that DataFusion lacks or that replace its own: functions on stacks, functions on times, and table
+//! functions that select profiles by a selector. Each function has its own file.
 //!
 //! In: the arguments as the planner passes them. Out: columns or relations. The lists in this file contain all
 //! functions.

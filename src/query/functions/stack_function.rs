@@ -1,7 +1,7 @@
-//! The SQL functions `NAME(frames, 'text')`: true for a stack with a function that the text accepts.
+//! The SQL functions `NAME(frames, 'text')`: true for a stack that contains a function whose name matches the text.
 //!
-//! In: a predicate, which defines the meaning of the text. Out: the SQL function of that predicate. The result is null
-//! for a null stack or text.
+//! In: a predicate, which decides whether a name matches the text. Out: the SQL function of that predicate. The
+//! function returns null for a null stack or text.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -14,11 +14,11 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl,
 
 use crate::query::common::error::QueryError;
 
-/// The name of an SQL function, and the meaning of its text.
+/// The name of an SQL function, and its test of a function name against a text.
 pub(super) trait StackPredicate: Debug + Eq + Hash + Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
-    /// Returns a closure that returns true for the function names that `text` accepts.
+    /// Returns a closure that returns true for the function names that match `text`.
     fn compile(&self, text: String) -> Result<impl Fn(&str) -> bool, QueryError>;
 }
 

@@ -1,8 +1,8 @@
-//! `top('TYPE{selector}', from, until [, n])`: functions with their own value and the total of all stacks that contain
-//! them.
+//! `top('TYPE{selector}', from, until [, n])`: the functions of the selected profiles, each with `self`, the value of
+//! the stacks in which the function is the leaf, and `total`, the value of all stacks that contain the function.
 //!
-//! Rows are sorted by the own value, largest first. `total` counts a stack once, even if the function occurs several
-//! times in it.
+//! Rows are sorted by `self`, largest first. `total` counts a stack once, even if the function occurs several times in
+//! it.
 
 use std::sync::Arc;
 

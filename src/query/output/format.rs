@@ -14,7 +14,8 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
-// DataFusion's version of the Parquet library writes results, because a result is not a table of the store.
+// This file uses the Parquet library that DataFusion re-exports. The store's Parquet writer is only for files of its
+// tables.
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;

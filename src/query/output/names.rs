@@ -22,7 +22,7 @@ use alluvium_base::BoxFuture;
 /// Prefix of a unique name that replaces the name of a column. Users do not write names with this prefix.
 const REPLACEMENT_PREFIX: &str = "alluvium.column.";
 
-/// The original names of the columns. The index of a name is the number in the unique name that replaces it.
+/// The original names of the columns. The unique name `alluvium.column.N` replaces the name at the index `N`.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Vec<String>);
 
@@ -120,8 +120,8 @@ impl VisitorMut for Renaming<'_> {
     }
 }
 
-/// Returns the text and the name of a column, and true. For a cast of a column, returns false instead of true. Returns
-/// `None` for other expressions.
+/// Splits an expression that is a column. For `t.a`, returns the text `t.a`, the name `a`, and true. For a cast of a
+/// column, the last value is false. Returns `None` for other expressions.
 fn column(expr: &Expr) -> Option<(String, String, bool)> {
     match expr {
         Expr::Identifier(name) => Some((folded(name), folded(name), true)),

@@ -73,7 +73,7 @@ pub(crate) struct ProfileMetadata<'a> {
     pub(crate) duration_nanos: i64,
     /// How stacks are reduced for Go's compiler. `None` leaves the stacks unchanged.
     pub(crate) pgo: Option<GoPgo>,
-    /// Approximate number of nodes of the tree; 0 for all.
+    /// Approximate number of nodes of the call tree; 0 keeps all nodes.
     pub(crate) max_nodes: usize,
 }
 
@@ -124,14 +124,15 @@ pub(crate) fn profile_of<'a>(
 struct Export<'a> {
     table: &'a StackTable,
     builder: Builder<'a>,
-    /// Locations by their frames: the consecutive frames at one address, innermost first.
+    /// Maps frames to their location: the consecutive frames at one address, innermost first.
     locations: HashMap<&'a [u32], u32>,
     /// Locations of the current sample.
     stack: Vec<u32>,
     /// The mappings of frames whose address is an offset in a file.
     files: FileMappings,
     pgo: Option<GoPgo>,
-    /// Samples by their locations. Stacks that were cut may be equal, so their values are added up.
+    /// Sums of values by the locations of a sample. Several stacks may be equal after they were shortened for Go's
+    /// compiler.
     merged: BTreeMap<Vec<u32>, i64>,
 }
 

@@ -2,7 +2,8 @@
 //! of the plan, and the results of scalar functions.
 //!
 //! In: the size of a statement, and the size of the rows of its plan. Out: charges to the query, the limits of one
-//! call, and the number of rows of a batch. Functions find the allowance in the options of their session.
+//! call, and the number of rows of a batch. SQL functions find the [`Allowance`] of their query in the options of the
+//! session.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(crate) struct CallLimits {
     pub(crate) result: usize,
     /// Maximum size of a single text made by `repeat`, `lpad` and `rpad`.
     pub(crate) value: usize,
-    /// Maximum size of the copies of the other columns when the lists of one row are unnested.
+    /// Unnesting the lists of a row copies the other columns of the row. This is the maximum size of these copies.
     pub(crate) unrolled: usize,
 }
 
@@ -64,7 +65,7 @@ fn memory_of(runtime: &Runtime) -> usize {
     }
 }
 
-/// The allowance of one query. Clones share it.
+/// The memory that one query is charged outside of its operators, and the limits of its calls. Clones share both.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance(Arc<Shared>);
 
@@ -101,15 +102,15 @@ impl Allowance {
         state.config_mut().options_mut().extensions.insert(self.clone());
     }
 
-    /// Ends the planning of a plan with rows of `bytes` bytes and `calls` calls that can return large values. Returns
-    /// the number of rows of a batch. The statement is no longer charged, but the constants of the plan remain charged.
-    /// The limit of a result is divided by the number of these calls. Fails if one row is too large.
+    /// Ends the planning, and returns the number of rows of a batch. A row of the plan has `bytes` bytes, and `calls`
+    /// calls of the plan can return large values. The limit of a result is divided by the number of these calls. The
+    /// statement is no longer charged, but the constants of the plan remain charged. Fails if a row is too large.
     pub(crate) fn planned(&self, bytes: u64, calls: u64) -> Result<usize, QueryError> {
         let shared = &self.0;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         if bytes > shared.memory / 2 {
             return Err(QueryError::Limit(format!(
-                "a row of the query may take {} KiB over all of its steps, more than half of its memory limit of {} \
+                "a row may take {} KiB over all steps of the query, more than half of the query's memory limit of {} \
                     KiB: use shorter texts, or raise sql.max_query_memory in the server's configuration",
                 bytes >> 10,
                 shared.memory >> 10

@@ -1,4 +1,4 @@
-//! A cache between queries, limited in bytes.
+//! A cache that queries share, limited in bytes.
 //!
 //! At the limit, the cache first evicts entries that were used only once. Below the limit, it also drops entries that
 //! were not used for some minutes ([`Cache::forget_unused`]), so that rarely used data does not keep memory at the

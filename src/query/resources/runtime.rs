@@ -1,8 +1,8 @@
 //! State that all queries of an engine share: the memory pool, the footer cache, the one object store, and the settings
 //! of sessions.
 //!
-//! Queries can access only the files of the store. The registry has one store, and the disk manager is off (queries
-//! spill nothing). The session has no listing tables and no external tables.
+//! Queries can access only the files of the store. The registry of object stores contains only this store, and the disk
+//! manager is off (queries spill nothing). The session has no listing tables and no external tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,8 +28,8 @@ use crate::query::resources::verified::Readers;
 /// The address of the store in plans. Users cannot use it as a URL.
 pub(crate) const STORE_URL: &str = "alluvium://store";
 
-/// Number of rows of a batch. Larger batches cause CPU cache misses when a query folds them; smaller batches cause more
-/// calls.
+/// Number of rows of a batch. Larger batches cause CPU cache misses when a query aggregates their rows; smaller batches
+/// cause more calls.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// State that all queries of one engine share. Each query has its own copy with its own memory pool

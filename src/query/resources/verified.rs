@@ -28,8 +28,8 @@ use crate::store::tables::checksums::{AlteredBytes, BlockChecksums};
 use crate::store::tables::snapshot::Tail;
 use alluvium_base::BoxFuture;
 
-/// The data that is needed to verify the bytes of a file. The seal is an extension of each file of a plan that has
-/// checksums of its blocks.
+/// The data that is needed to verify the bytes of a file. If a file has checksums of its blocks, the plan of a query
+/// attaches the seal to the file as an extension.
 #[derive(Debug, Clone)]
 pub(crate) struct Seal {
     pub(crate) tail: Tail,

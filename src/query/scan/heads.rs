@@ -1,8 +1,8 @@
 //! Reads rows of heads, which are in no file yet.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
-//! requested rows. The memory of the rows is charged to the query. If the query exceeds its memory limit, it fails. A
-//! bounded number of concurrent scans read heads on blocking threads. If a query is dropped, its scans end at their
+//! requested rows. The memory of the rows is charged to the query. If the query exceeds its memory limit, it fails. The
+//! scans of heads run on blocking threads, and their number is bounded. If a query is dropped, its scans end at their
 //! next batch.
 
 use std::ops::ControlFlow;
@@ -188,7 +188,8 @@ fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, selection: Ar
     rows.boxed()
 }
 
-/// Waits for a slot and runs work on a head on a blocking thread. The work must not wait for other work of queries.
+/// Waits for one of the slots for scans of heads, and runs `work` on a blocking thread. `work` must not wait for other
+/// work of queries.
 fn run_with_slot<T: Send + 'static>(
     runtime: &Arc<Runtime>,
     work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,

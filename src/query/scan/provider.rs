@@ -44,8 +44,8 @@ pub(crate) struct IdSet<T> {
     ids: Arc<HashSet<T>>,
 }
 
-/// Maximum number of ids of a set that becomes a list. DataFusion can compare a list with Parquet statistics and bloom
-/// filters.
+/// A set with at most this number of ids becomes a list, because DataFusion can compare a list with Parquet statistics
+/// and bloom filters.
 const LIST_IDS: usize = 16;
 
 impl<T: Id> IdSet<T> {

@@ -2,8 +2,8 @@
 //! a plain Parquet scan, and adds the rows of heads.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches with exactly the requested rows, or a
-//! physical plan for SQL. The fixed queries fold these streams themselves, which avoids planning. This module merges no
-//! rows.
+//! physical plan for SQL. Queries other than SQL aggregate these streams themselves, which avoids planning. This module
+//! merges no rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use alluvium_profile::SeriesId;
 
 /// Total size of files in bytes below which one task reads all of the files.
 const MIN_SPLIT_BYTES: usize = 1 << 20;
-/// Maximum number of series of a set for which every id is compared with the bounds of a file.
+/// If a query requests at most this number of series, each of their ids is compared with the bounds of a file.
 const FEW_SERIES: usize = 64;
 /// Number of rows of a batch of stacks. Batches of other tables have more rows, because each stack has dozens of frames
 /// with their texts.

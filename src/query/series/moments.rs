@@ -24,7 +24,7 @@ use alluvium_profile::SeriesId;
 /// The series of a profile, and the start of the profile in microseconds since 1970.
 pub(crate) type Moment = (SeriesId, i64);
 
-/// Memory in bytes of an entry in a set of moments, with its share of the empty slots.
+/// Memory in bytes of an entry in a set of moments, with a share of the set's empty slots.
 const MOMENT_BYTES: usize = 24;
 /// Memory in bytes of an entry in a map from moments to ids, without the text.
 const NAMED_BYTES: usize = 64;

@@ -26,7 +26,7 @@ use alluvium_profile::{Labels, ProfileType, ProfileTypeId, SeriesId, TimeSpan};
 /// Synthetic label with the full profile type.
 pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 
-/// Memory of an entry of a set of series with its share of the empty slots, in bytes.
+/// Memory in bytes of an entry in a set of series, with a share of the set's empty slots.
 const ID_BYTES: usize = 18;
 /// Number of series between two charges to the query.
 pub(crate) const SERIES_PER_CHARGE: usize = 4096;

@@ -25,8 +25,9 @@ use alluvium_profile::{Labels, ProfileTypeId, SeriesId};
 /// Maximum number of profiles of a result.
 const MAX_PROFILES: usize = 100_000;
 
-/// Memory in bytes of a profile with its id, and of each of its types and series.
+/// Memory in bytes of a profile with its id.
 const PROFILE_BYTES: usize = 512;
+/// Memory in bytes of each type and each series of a profile.
 const ROW_BYTES: usize = 96;
 
 /// The profiles found so far, sorted by start and id, oldest first.

@@ -50,7 +50,7 @@ pub(crate) fn check_size(text: &str) -> Result<usize, QueryError> {
     check_size_in(text, &GenericDialect {})
 }
 
-/// Refuses parameter values with a total size of `bytes` bytes that exceeds the maximum size of the text of a query.
+/// Refuses parameter values if their total size, `bytes`, exceeds the maximum size of the text of a query.
 pub(crate) fn check_values(bytes: usize) -> Result<(), QueryError> {
     if bytes > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(

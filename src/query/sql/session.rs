@@ -160,8 +160,8 @@ impl SqlSession {
         Ok(session)
     }
 
-    /// Checks and plans a statement. `given` contains the kinds of the parameters that the client specified, and `None`
-    /// for other parameters.
+    /// Checks and plans a statement. `given` contains the kind of each parameter, or `None` if the client did not
+    /// specify the kind.
     pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);

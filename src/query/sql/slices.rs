@@ -1,9 +1,9 @@
 //! Makes the batches of a plan smaller if their rows are wide.
 //!
 //! In: a physical plan, and the session's setting for the number of rows of a batch. Out: the same plan, in which no
-//! step returns larger batches. Most steps follow the setting, but without this rule, tables, functions and filters may
-//! return larger batches. Unnesting a list repeats the other columns of its row. If the repeated columns take too much
-//! memory, the query fails.
+//! step returns batches with more rows than the setting. Most steps follow the setting, but without this rule, tables,
+//! functions and filters may return larger batches. Unnesting a list repeats the other columns of its row. If the
+//! repeated columns take too much memory, the query fails.
 
 use std::sync::Arc;
 

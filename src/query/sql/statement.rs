@@ -2,8 +2,8 @@
 //! on size, time, rows and memory.
 //!
 //! In: text. Out: [`SqlResult`]. The module `guard` refuses statements that are not queries before planning. Files,
-//! addresses, settings and other tenants do not exist in the session. The module `answer` enforces the limits on the
-//! output.
+//! addresses, settings and other tenants do not exist in the session. The module `sql_result` enforces the limits on
+//! the output.
 
 use std::sync::Arc;
 
@@ -135,9 +135,9 @@ pub(crate) fn run(
     })
 }
 
-/// Runs the statement of `tokens` tokens that `prepare` returns, and adds the limits to the result. All code that
-/// recurses over the statement or its plan runs on the threads with large stacks. The slot is released when the
-/// returned future or the result is dropped.
+/// Runs the statement that `prepare` returns, and adds the limits to the result. The statement has `tokens` tokens. All
+/// code that recurses over the statement or its plan runs on the threads with large stacks. The slot is released when
+/// the returned future or the result is dropped.
 pub(crate) fn answer(
     threads: Arc<Threads>,
     context: Arc<Context>,

@@ -1,5 +1,5 @@
-//! Threads with large stacks for all code that recurses over an SQL plan. This code parses and plans, starts and polls
-//! the streams of the operators, and drops the plan and the streams.
+//! Threads with large stacks for all code that recurses over an SQL plan. This code parses and plans a statement,
+//! starts and polls the streams of the operators, and drops the plan and the streams.
 //!
 //! In: work that plans one query. Out: the result of the work. The result must not contain a plan or its streams,
 //! because polling a plan of 200 nested operators overflows the stack of an ordinary thread. Tasks that the work spawns

@@ -26,7 +26,7 @@ use crate::store::tables::snapshot::ScanFilter;
 use alluvium_base::BoxFuture;
 use alluvium_profile::{SeriesId, StackId, TimeSpan};
 
-/// Memory in bytes of an entry, with its share of the empty slots.
+/// Memory in bytes of an entry in the map of values, with a share of the map's empty slots.
 const VALUE_BYTES: usize = 40;
 
 /// Values by profile. Their memory is charged to the query until this value is dropped.

@@ -48,8 +48,8 @@ pub(crate) struct HeldTree {
     memory: MemoryReservation,
 }
 
-/// Memory in bytes that a flame graph needs for each node: its position, own value and total for two sides, and its
-/// group in a level.
+/// Memory in bytes that a flame graph needs for each node: the position of the node, its own value and its total on
+/// both sides of a diff, and its group in a level.
 const SHOWN_BYTES: usize = 96;
 /// Name of the frame that replaces a missing stack.
 const LOST_FRAME: &str = "[stack not found]";

@@ -29,7 +29,7 @@ use alluvium_profile::{ProfileTypeId, SeriesId, StackId, TimeSpan};
 
 type StackSums = HashMap<StackId, i64>;
 
-/// Memory of a map entry with its share of the empty slots, in bytes.
+/// Memory in bytes of an entry in the map of sums, with a share of the map's empty slots.
 const SUM_BYTES: usize = 24;
 /// Approximate size of a row in a cached block, in bytes.
 const ROW_BYTES: u64 = 7;
@@ -221,8 +221,8 @@ fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
     (first <= last).then_some((first, last))
 }
 
-/// Returns the blocks of a file with rows that pass the filter. The blocks may also contain rows of the same chunks at
-/// other times.
+/// Returns the blocks of a file with rows that pass the filter. A block covers a whole [`Chunk`] of time, so it may
+/// also contain rows outside of `time`.
 async fn blocks_of(
     context: &Arc<Context>,
     file: &FileEntry,

@@ -1,7 +1,7 @@
 //! Evaluates the conditions of a query on labels and frames once for each distinct series or stack, instead of once for
 //! each sample.
 //!
-//! In: expressions and a batch with the columns that they use. Out: a mask.
+//! In: expressions and a batch with the columns that they use. Out: a mask of the rows that satisfy the conditions.
 
 use arrow::array::{Array, BooleanArray};
 use arrow::compute::and_kleene;

@@ -1,7 +1,8 @@
 //! Heatmaps: the number of profiles, or of spans in profiles, for each step and each range of values.
 //!
-//! In: [`HeatmapQuery`]. Out: lines of slots, each with the cells that are not empty. The values of all lines share one
-//! scale of [`VALUE_RANGES`] equal ranges, so that lines can be compared. A heatmap of profiles reads no samples.
+//! In: [`HeatmapQuery`]. Out: lines, one for each group of series. A line has a slot for each step with values, and a
+//! slot has a cell for each range with values. All lines share one scale of [`VALUE_RANGES`] equal ranges, so that
+//! lines can be compared. A heatmap of profiles reads no samples.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Time series: totals of `profiles`, aggregated into steps and grouped by labels. Samples are read only for values
-//! below a call site, and if exemplars are spans.
+//! Time series: totals of `profiles`, aggregated into steps and grouped by labels. Samples are read only if the query
+//! has a call site, or if its exemplars are spans.
 //!
 //! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and their exemplars.
 
@@ -32,9 +32,9 @@ use alluvium_base::BoxFuture;
 const MAX_POINTS: usize = 1_000_000;
 /// Memory of a point in the map and in the result, in bytes.
 const POINT_BYTES: usize = 128;
-/// Memory of a line with its map of points, and of the line in the result, in bytes.
+/// Memory in bytes of a line: its map of points without the points, and its entry in the result.
 const LINE_BYTES: usize = 320;
-/// Memory of the candidate of a point with its share of the empty slots, in bytes.
+/// Memory in bytes of the candidate of a point, with a share of the empty slots of the map.
 const CANDIDATE_BYTES: usize = 128;
 
 #[derive(Debug, Clone, Copy, Default)]

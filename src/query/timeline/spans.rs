@@ -23,7 +23,7 @@ use crate::store::tables::snapshot::ScanFilter;
 use alluvium_base::BoxFuture;
 use alluvium_profile::SeriesId;
 
-/// Memory in bytes of an entry, with its share of the empty slots.
+/// Memory in bytes of an entry in the map of sums, with a share of the map's empty slots.
 const SPAN_BYTES: usize = 96;
 
 /// The value of a span in one profile.

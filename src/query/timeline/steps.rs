@@ -79,7 +79,7 @@ pub(crate) struct Groups {
 
 /// Memory of a line with its labels and its entry in the index, in bytes.
 const GROUP_BYTES: usize = 256;
-/// Memory of a series with its share of the empty slots, in bytes.
+/// Memory in bytes of a series in the map from series to lines, with a share of the map's empty slots.
 const SERIES_BYTES: usize = 32;
 
 impl Groups {

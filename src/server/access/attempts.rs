@@ -1,4 +1,4 @@
-//! Limits of login attempts by address and by name.
+//! Limits the failed login attempts from each address and for each name.
 //!
 //! In: an address and a name. Out: whether one more attempt is allowed in this minute. Successful attempts do not
 //! count. The table is bounded: if it is full, the oldest count is removed.
@@ -21,7 +21,8 @@ const BY_NAME: u32 = 10;
 const MOST: usize = 4096;
 
 pub(super) struct Attempts {
-    /// Hashes names. Strangers choose the names and may choose long ones, so the table stores only hashes.
+    /// Hashes addresses and names. Strangers choose the names and may choose long ones, so the table stores only
+    /// hashes.
     hasher: RandomState,
     counted: Mutex<HashMap<u64, Count>>,
 }

@@ -177,9 +177,9 @@ impl Issuer {
     }
 }
 
-/// Returns the header of a token, which is not verified yet. Refuses every algorithm except RS256 and ES256, so that no
-/// keys are fetched for others, and every extension that the receiver must understand, because this server understands
-/// none.
+/// Returns the header of a token, which is not verified yet. Returns `None` for algorithms other than RS256 and ES256,
+/// so that a token with another algorithm causes no fetch of keys. Also returns `None` if the token requires an
+/// extension (`crit`), because this server supports none.
 fn read_header(token: &str) -> Option<Header> {
     if token.len() > MAX_TOKEN_BYTES {
         return None;

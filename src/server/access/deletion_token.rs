@@ -1,4 +1,4 @@
-//! Tokens that allow the deletion of profiles, kept as hashes. Each token is valid for named tenants.
+//! Tokens that allow the deletion of profiles, kept as hashes. Each token is valid only for the tenants that it lists.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,5 @@
-//! Public keys of an issuer (RFC 7517), and checks of tokens by these keys: RS256 and ES256 only.
+//! The public keys of an issuer (RFC 7517), and the check of a token's signature with these keys. Only RS256 and ES256
+//! are supported.
 //!
 //! In: the text of a key set, and a token. Out: the claims of the token, if its signature is valid. A key is used only
 //! for the algorithm of its key type, regardless of the algorithm that a token names.

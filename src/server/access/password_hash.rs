@@ -1,10 +1,10 @@
-//! Hashes of passwords in a users file: Argon2id (RFC 9106) in the PHC string format, and PBKDF2 (RFC 8018) of files
+//! Hashes of passwords in a users file: Argon2id (RFC 9106) in the PHC string format, and PBKDF2 (RFC 8018) in files
 //! that older versions wrote.
 //!
 //! In: a password, or the text of a hash. Out: the text of a new hash, or whether a password is correct. A hash is
 //! `$argon2id$v=19$m=MEMORY,t=PASSES,p=LANES$SALT$HASH`, or `pbkdf2-sha256$ITERATIONS$SALT$HASH` with salt and hash in
 //! URL-safe base64. This module limits the cost of a check, so that guessing stays expensive, and so that a check does
-//! not take the memory of a small server.
+//! not exhaust the memory of a small server.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -15,17 +15,18 @@ use ring::pbkdf2;
 
 use crate::server::access::secret;
 
-/// Memory of Argon2id in KiB that the server accepts. The minimum is the least that OWASP's password storage cheat
-/// sheet recommends. The maximum is the memory of new hashes. Each of the checks that run at the same time needs this
-/// memory.
+/// Range of the memory of Argon2id, in KiB, that the server accepts. The minimum is the least that OWASP's password
+/// storage cheat sheet recommends. The maximum is the memory of new hashes. Each concurrent check of a password needs
+/// the memory of its hash.
 const MEMORY_KIB: RangeInclusive<u32> = 7 * 1024..=Params::DEFAULT_M_COST;
-/// Passes of Argon2id over its memory that the server accepts. A check with the maximum takes about two seconds.
+/// Range of the number of passes of Argon2id that the server accepts. A check with the maximum takes about two seconds.
 const PASSES: RangeInclusive<u32> = 1..=100;
 /// Minimum product of memory and passes. OWASP recommends five passes over the minimum memory.
 const LEAST_WORK: u32 = 5 * *MEMORY_KIB.start();
 /// Prefix of the hashes of older versions.
 const PBKDF2: &str = "pbkdf2-sha256";
-/// Iterations of PBKDF2 that the server accepts. A check with the maximum takes about five seconds.
+/// Range of the number of iterations of PBKDF2 that the server accepts. A check with the maximum takes about five
+/// seconds.
 const ITERATIONS: RangeInclusive<u32> = 100_000..=10_000_000;
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;

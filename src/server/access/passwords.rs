@@ -74,8 +74,8 @@ pub(super) struct Users {
     known: HashMap<String, User>,
     /// HMAC key for the hashes of correct passwords.
     key: hmac::Key,
-    /// A hash of each cost in the file. The password of an unknown user is checked against one of them, so that this
-    /// check takes as long as for a known user.
+    /// One hash for each cost (function and parameters) that occurs in the file. The password of an unknown user is
+    /// checked against one of these hashes, so that this check takes as long as for a known user.
     decoys: Vec<Hash>,
 }
 

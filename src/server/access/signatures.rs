@@ -1,5 +1,5 @@
-//! Lends the signatures of ring to the crate `jsonwebtoken`. The backends of that crate would bring a second
-//! implementation of RSA, or a second library of cryptography in C, into the program (docs/adr/0019).
+//! Makes the crate `jsonwebtoken` verify signatures with ring. The crate's own backends would add a second
+//! implementation of RSA, or a second library of cryptography in C, to the program (docs/adr/0019).
 //!
 //! In: a key and an algorithm. Out: a verifier for RS256 or ES256. All other algorithms are refused, and so is signing.
 
@@ -15,7 +15,7 @@ static RING: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes `jsonwebtoken` use ring in this process. It panics if it has no backend.
+/// Makes `jsonwebtoken` use ring in this process. Without a backend, `jsonwebtoken` panics.
 pub(super) fn use_ring() {
     // An error says that a backend is installed already.
     let _ = RING.install_default();

@@ -1,8 +1,8 @@
 //! The sources of identities: tokens, users, certificates, and an issuer.
 //!
-//! In: a credential. Out: its identity, or a refusal. Passwords are derived on separate threads, at most
-//! [`DERIVATIONS`] at the same time. If the name or the address has reached its limit of failed attempts, the password
-//! is not derived.
+//! In: a credential. Out: its identity, or a refusal. To check a password, a separate thread derives its hash; at most
+//! [`DERIVATIONS`] threads do so at the same time. If the name or the address has reached its limit of failed attempts,
+//! no hash is derived.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -220,7 +220,7 @@ mod tests {
     const ADDRESS: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     const PASSWORD: &str = "correct horse";
 
-    /// Returns sources with the user `ada`, whose password has this number of iterations.
+    /// Returns sources with the user `ada`, whose password hash has this number of iterations.
     fn sources(iterations: u32) -> (Sources, tempfile::NamedTempFile) {
         let (salt, mut hash) = ([7; 16], [0; 32]);
         let rounds = NonZeroU32::new(iterations).unwrap();

@@ -101,7 +101,8 @@ impl<T> Watched<T> {
         state.value.clone()
     }
 
-    /// Returns true if there is or was a file, even an unusable one.
+    /// Returns true if there is a file, even an unusable one, or if there was a usable file. Also returns true if the
+    /// check of the path failed.
     pub(super) fn is_there(&self) -> bool {
         let has_value = self.current().is_some();
         has_value || self.state.lock().stamp != Ok(None)

@@ -9,7 +9,7 @@
 //! - A request passes the stages in order: received, decompressed, decoded. While it holds bytes of a stage, it never
 //!   waits for the same share of that stage or for an earlier stage. A request at the last stage waits for nothing and
 //!   finally releases its bytes. So the last stage always makes progress, and therefore also the stages before it.
-//! - A request takes all bytes of a share in one step, before the work. A body of unknown length first takes the
+//! - A request takes all bytes that it needs in one step, before the work. A body of unknown length first takes the
 //!   maximum request size of the smallest share, then the maximum request size of the next share, and finally the
 //!   maximum size of a body. It waits for larger shares only, so two requests never each hold one half and wait for the
 //!   other half.

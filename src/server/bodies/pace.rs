@@ -1,9 +1,9 @@
 //! The rate at which the body of a request arrives. A slow body is refused if other requests wait for its memory.
 //!
-//! In: the stream of a body, and the share of the budget that pays for it. Out: its chunks, or status 503 if the body
-//! is slow and other requests wait for the share. Without this rule, a few clients could announce a body and not send
-//! it. They would hold a share of the budget until the body timeout, and all other requests would wait. The more memory
-//! a body holds, the faster it must arrive.
+//! In: the stream of a body, and the share of the budget to which the body is charged. Out: the chunks of the body, or
+//! status 503 if the body is slow and other requests wait for the share. Without this rule, a few clients could
+//! announce a body and not send it. They would hold a share of the budget until the body timeout, and all other
+//! requests would wait. The more memory a body holds, the faster it must arrive.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -19,8 +19,8 @@ use alluvium_wire::connect::{Code, ConnectError};
 /// Minimum number of bytes that must arrive within [`Pace::time`]. Below this number, a body is slow.
 const MIN_PERIOD_BYTES: usize = 16 << 10;
 
-/// Maximum number of periods of [`Pace::time`] that a body may need to fill its room while other requests wait for its
-/// memory. Together these periods are shorter than the timeout of the waiting requests.
+/// Maximum number of periods of [`Pace::time`] that a body may need to fill the memory that it holds while other
+/// requests wait for this memory. Together these periods are shorter than the timeout of the waiting requests.
 const MAX_PERIODS: usize = 8;
 
 /// Measures the rate at which a body arrives.

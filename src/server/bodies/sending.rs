@@ -1,5 +1,5 @@
-//! Bodies of responses. Clients may read a response slowly. So its bytes count against a budget, and the
-//! unread bytes of a response in several pieces are dropped after the query timeout.
+//! Bodies of responses. A client may read a response slowly. So the bytes of all responses count against a budget, and
+//! if a response has several pieces, its unread bytes are dropped after the query timeout.
 //!
 //! In: the size of a message before it is written, and then its bytes. Out: a body, or status 503 if too many bytes of
 //! responses wait to be written or are unread. For responses in one piece, the listener counts the unread bytes

@@ -1,6 +1,7 @@
 //! A method of a service: a function from a call to the future of its response.
 //!
-//! In: the functions that services register. Out: one bound for the code that calls them, whatever the protocol.
+//! In: the functions that services register. Out: one trait bound for the code that calls these functions, for all
+//! protocols.
 
 use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 

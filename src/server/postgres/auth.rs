@@ -228,7 +228,7 @@ pub(super) fn tenant_of(
     if none_named {
         return Err(Failure::fatal(
             "3D000",
-            "the tenant is missing: connect to the database with its name",
+            "the tenant is missing: connect to the database that has the name of the tenant",
         ));
     }
     database

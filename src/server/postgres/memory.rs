@@ -23,7 +23,7 @@ impl Memory {
         Self(ByteBudget::new(bytes))
     }
 
-    /// Takes memory, or fails at once. `what` names its purpose in the error.
+    /// Takes memory, or fails at once. In the error, `what` names the purpose of the memory.
     pub(super) fn take(&self, what: &str, bytes: usize) -> Result<HeldBytes, Failure> {
         self.0.try_take(bytes).ok_or_else(|| {
             Failure::error(

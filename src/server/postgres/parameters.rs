@@ -29,7 +29,8 @@ const REPORTED_SETTINGS: [&str; 13] = [
 ];
 
 /// Settings with a fixed value: name, value and flag. A client may set the fixed value. If the flag is true, any other
-/// value is ignored, because clients set it automatically. Otherwise any other value is an error.
+/// value is ignored, because clients set such settings automatically. If the flag is false, any other value is an
+/// error.
 const FIXED: [(&str, &str, bool); 19] = [
     ("server_version", SERVER_VERSION, false),
     ("server_version_num", "150008", false),

@@ -36,7 +36,7 @@ const ALIAS_OIDS: [(u32, Simple); 8] = [
     (1033, Simple::Text), // aclitem
 ];
 
-/// Returns PostgreSQL's number of a type, its OID.
+/// Returns the OID of a kind.
 pub(super) fn number(kind: Kind) -> u32 {
     let row = TYPES.iter().find(|row| row.0 == kind.simple);
     row.map_or(25, |row| if kind.is_list { row.2 } else { row.1 })
@@ -48,7 +48,7 @@ pub(super) fn size(kind: Kind) -> i16 {
     row.map_or(-1, |row| row.3)
 }
 
-/// Returns the kind of a type number. `None` for "unknown" and for unsupported types, whose values are read as text.
+/// Returns the kind of an OID. Returns `None` for "unknown" and for unsupported types, whose values are read as text.
 pub(super) fn kind(number: u32) -> Option<Kind> {
     let plain = |simple| Kind { simple, is_list: false };
     if let Some(row) = TYPES.iter().find(|row| row.1 == number) {

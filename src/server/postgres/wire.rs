@@ -24,9 +24,10 @@ const MAX_MESSAGE: usize = 1 << 20;
 const MAX_FIRST_MESSAGE: usize = 10_000;
 /// Buffered output is sent when it reaches this size.
 const SEND_THRESHOLD: usize = 64 << 10;
-/// Maximum size of buffered input that holds no memory of the port.
+/// Maximum size of buffered input that is not charged to the memory of the port.
 const FREE_INPUT: usize = 64 << 10;
-/// Maximum size of buffered output that holds no memory of the port: a full buffer, and a row of the same size.
+/// Maximum size of buffered output that is not charged to the memory of the port: a full buffer, and a row of the same
+/// size.
 const FREE_OUTPUT: usize = 2 * SEND_THRESHOLD;
 /// Maximum size of a buffer that is kept for the next messages.
 const MAX_IDLE_BUFFER_BYTES: usize = 2 * FREE_OUTPUT;
@@ -54,7 +55,7 @@ pub(super) struct Wire {
     output_charge: Option<HeldBytes>,
     /// True if the stream uses TLS.
     pub(super) is_secure: bool,
-    /// Content of the certificate file of the handshake. The channel binding of SCRAM uses it.
+    /// Content of the server's certificate file at the TLS handshake, for the channel binding of SCRAM.
     pub(super) own_certificate: Option<Arc<[u8]>>,
     /// The certificate that the client has presented in the handshake, as DER.
     pub(super) client_certificate: Option<Arc<[u8]>>,
@@ -78,7 +79,7 @@ impl Wire {
         }
     }
 
-    /// Switches to ordinary messages. The small size limit stays.
+    /// Switches to ordinary messages. [`MAX_FIRST_MESSAGE`] remains the size limit until the client has authenticated.
     pub(super) fn started(&mut self) {
         self.context.awaiting_frontend_ssl = false;
         self.context.awaiting_frontend_startup = false;

@@ -28,7 +28,7 @@ pub(in crate::server) async fn query_range(
         let tenants = tenants(&headers, &state.options)?;
         let Some(prometheus) = &state.options.prometheus else {
             return Err(unimplemented(
-                "no Prometheus is configured (`--prometheus-url`), therefore metrics beside profiles are",
+                "metrics beside profiles, because no Prometheus is configured (`--prometheus-url`)",
             ));
         };
         let range_query = RangeQuery::parse(&query.unwrap_or_default())?;

@@ -1,7 +1,7 @@
 //! The routes of all services.
 //!
 //! In: a [`ServerState`]. Out: the path and the handler of each call. Messages with profiles have the bounds of pushes,
-//! messages about the server itself have smaller bounds, and all others have the bounds of queries.
+//! messages about the server itself have smaller bounds, and all other messages have the bounds of queries.
 
 use axum::routing::{MethodRouter, post};
 

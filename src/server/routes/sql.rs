@@ -1,8 +1,8 @@
 //! `POST /api/v1/sql`: runs a query and streams its rows.
 //!
-//! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof, written by `query::format`. If an error occurs before the
-//! first row, the response is an ordinary error. A later error breaks the connection, so that no client mistakes a
-//! partial response for a complete one.
+//! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof, written by `query::output::format`. If an error occurs
+//! before the first row, the response is an ordinary error. A later error breaks the connection, so that no client
+//! mistakes a partial response for a complete one.
 
 use axum::body::Body;
 use axum::extract::State;

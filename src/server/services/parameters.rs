@@ -27,9 +27,9 @@ const MIN_STEP: f64 = 0.001;
 /// The label that holds the profile type.
 pub(in crate::server) const NAME_LABEL: &str = "__name__";
 
-/// Returns the error for a feature that this server does not have. `what` is the start of the message, with its verb.
+/// Returns the error for a feature that this server does not have. `what` names the feature, as the end of the message.
 pub(in crate::server) fn unimplemented(what: &str) -> ConnectError {
-    ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
+    ConnectError::new(Code::Unimplemented, format!("not implemented by this server: {what}"))
 }
 
 /// Parses the id of a profile type.

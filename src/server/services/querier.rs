@@ -128,7 +128,7 @@ impl QuerierService for Querier {
         let format = request.format();
         if matches!(format, ProfileFormat::Dot | ProfileFormat::Pprof) {
             return Err(unimplemented(
-                "the response of this call has no field for the formats DOT and PPROF: they are",
+                "the formats DOT and PPROF, because the response of this call has no field for them",
             ));
         }
         let mut query = stack_query(
@@ -294,7 +294,7 @@ async fn stacktraces_query(
         .r#async
         .is_some_and(|request| request.r#type() == querier::AsyncQueryType::Force)
     {
-        return Err(unimplemented("asynchronous queries are"));
+        return Err(unimplemented("asynchronous queries"));
     }
     let mut query = stack_query(
         state,

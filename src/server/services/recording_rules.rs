@@ -40,7 +40,9 @@ impl RecordingRulesService for RecordingRules {
         call: Call<UpsertRecordingRuleRequest>,
     ) -> CallResult<UpsertRecordingRuleResponse> {
         one_tenant(&call.tenants)?;
-        Err(unimplemented("recording rules are"))
+        Err(unimplemented(
+            "recording rules, which this server neither evaluates nor stores",
+        ))
     }
 
     async fn delete_recording_rule(

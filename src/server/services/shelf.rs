@@ -15,7 +15,7 @@ pub(in crate::server) async fn with_shelf<T: Send + 'static>(
     work: impl FnOnce(&Shelf) -> Result<T, ConnectError> + Send + 'static,
 ) -> Result<T, ConnectError> {
     let Some(shelf) = state.store.shelf() else {
-        return Err(unimplemented("this store keeps only profiles: the call is"));
+        return Err(unimplemented("settings and files, as the store keeps only profiles"));
     };
     let done = tokio::task::spawn_blocking(move || work(&shelf)).await;
     done.map_err(|error| {

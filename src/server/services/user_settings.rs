@@ -124,7 +124,7 @@ fn insert(settings: &mut Settings, setting: Setting) -> Result<(), ConnectError>
         && known.modified_at > setting.modified_at
     {
         let message = format!(
-            "the stored setting `{}` was modified later, at Unix millisecond {}",
+            "the stored setting `{}` was modified later than the given one, at Unix millisecond {}",
             setting.name, known.modified_at
         );
         return Err(ConnectError::new(Code::AlreadyExists, message));
@@ -140,7 +140,7 @@ fn insert(settings: &mut Settings, setting: Setting) -> Result<(), ConnectError>
         .sum();
     if settings.len() > MAX_SETTINGS || bytes > MAX_BYTES {
         return Err(ConnectError::invalid(format!(
-            "a tenant may have {MAX_SETTINGS} settings of {MAX_BYTES} bytes in total, not {} of {bytes} bytes",
+            "a tenant may have {MAX_SETTINGS} settings and {MAX_BYTES} bytes in all, not {} settings and {bytes} bytes",
             settings.len()
         )));
     }

@@ -2,7 +2,7 @@
 //!
 //! In: requests of the routes that accept profiles. Out: the senders of a tenant. Each sender has counters and the time
 //! of its last request. An Alluvium collector also reports the state of its queue. If the maximum number of senders is
-//! reached, a new sender replaces the one with the oldest last request.
+//! reached, a new sender replaces the one that has sent nothing for the longest time.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -60,8 +60,8 @@ pub enum StoreError {
     },
     /// Some tables contain a flush that other tables lack, and the log does not hold all profiles of that flush.
     #[error("the write-ahead log {} lacks profiles: some tables contain the flush of segments {first} to {last}, \
-        others lack it, and the log has {found} of its {} profiles. Nothing was changed; restore the missing segments \
-        or missing entries of the tables' logs from a backup, or accept the loss with `alluvium store repair \
+        others lack it, and the log has {found} of the flush's {} profiles. Nothing was changed; restore the missing \
+        segments or missing entries of the tables' logs from a backup, or accept the loss with `alluvium store repair \
         --accept-loss`", log.display(), expected.map_or_else(|| "unknown number of".to_owned(), |all| all.to_string()))]
     MissingRecords {
         /// The folder of the write-ahead log.

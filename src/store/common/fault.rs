@@ -18,7 +18,7 @@ pub enum FaultPoint {
     FolderWrite,
     /// A new segment of the write-ahead log is created.
     LogCreate,
-    /// The new segment, or the folder of the log, is synced.
+    /// A new segment of the log, or the folder of the log, is synced.
     LogCreateSync,
     /// Records are written to the log.
     LogWrite,
@@ -36,7 +36,7 @@ pub enum FaultPoint {
     FilesWrite(Table),
     /// Parquet files are durable; the table's commit is not written yet.
     Commit(Table),
-    /// The table's commit is durable.
+    /// The commit of a flush to a table is durable.
     Committed(Table),
     /// All tables are committed; a segment of the log is deleted.
     LogDelete,
@@ -54,9 +54,9 @@ pub enum FaultPoint {
     FolderSync(Table),
     /// An entry of a table's log is written under a temporary name.
     EntryWrite(Table),
-    /// The entry is synced under its temporary name.
+    /// An entry of a table's log is synced under its temporary name.
     EntrySync(Table),
-    /// The entry is renamed to its final name.
+    /// An entry of a table's log is renamed to its final name.
     EntryLink(Table),
     /// The folder of the table's log is synced after an entry.
     EntryFolderSync(Table),
@@ -66,9 +66,9 @@ pub enum FaultPoint {
     LogSums(Table),
     /// A checkpoint is written under a temporary name.
     CheckpointWrite(Table),
-    /// The checkpoint is synced.
+    /// A checkpoint is synced under its temporary name.
     CheckpointSync(Table),
-    /// The checkpoint is renamed to its final name.
+    /// A checkpoint is renamed to its final name.
     CheckpointRename(Table),
     /// The folder of the table's log is synced after a checkpoint.
     CheckpointFolderSync(Table),

@@ -78,7 +78,7 @@ metrics! {
         log_bytes: Counter => "alluvium_store_log_bytes", "Bytes written to the write-ahead log.";
         log_failures: Counter => "alluvium_store_log_failures", "Failed writes to the write-ahead log.";
         waits: DiskWaits => "alluvium_store_disk_wait_seconds",
-            "Seconds since the last step of a thread's work on the disk; 0 while it is idle.";
+            "Seconds since the last step of a thread's work on the disk; 0 while the thread is idle.";
         head_bytes: Gauge => "alluvium_store_head_bytes", "Estimated bytes of profiles in memory.";
         flushes: Counter => "alluvium_store_flushes", "Flushes that have committed all tables.";
         flush_failures: Counter => "alluvium_store_flush_failures", "Flushes that failed. The store retries them.";

@@ -1,6 +1,6 @@
-//! Shared types of all rooms of the store: errors, table schemas, clocks, metrics, and faults that tests inject.
+//! Types that all folders of `src/store` share: errors, table schemas, clocks, metrics, and faults that tests inject.
 //!
-//! In: nothing from the other rooms. Out: types that every other room of the layer imports.
+//! In: nothing from the other folders. Out: types that every other folder imports.
 
 pub(crate) mod clock;
 mod disk_wait;

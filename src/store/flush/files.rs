@@ -428,7 +428,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
 pub(crate) enum Uncommitted {
     /// Files of these attempts of this process.
     Attempts(RangeInclusive<u32>),
-    /// Files of earlier processes on the folder.
+    /// Files that earlier processes of the data folder wrote.
     Earlier,
 }
 

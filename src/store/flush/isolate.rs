@@ -1,8 +1,8 @@
-//! Finds the log records that prevent a generation from being written, if the disk is not the cause.
+//! Finds the log records that prevent a frozen head from being written to files, if the disk is not the cause.
 //!
-//! In: segments of the log. Out: the records to leave out, and a head of the other records. A trial builds a head from
-//! a set of records and encodes all its tables, without output. If the trial of a set fails, each half of the set is
-//! tried, down to single records.
+//! In: segments of the log. Out: the records that cannot be written, and a head of the other records. A trial builds a
+//! head from a set of records and encodes all its tables, without output. If the trial of a set fails, each half of the
+//! set is tried, down to single records.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

@@ -1,6 +1,6 @@
-//! Measures physical layouts with an hour of profiles of the simulated fleet. Prints a table of the bytes per value of
-//! flushed and of merged files. A second table compares candidate layouts by their bytes per value and the times of
-//! three queries. `docs/adr/0004-layout.md` contains the tables.
+//! Measures physical layouts of the tables with an hour of profiles of a simulated fleet (`alluvium_testing::fleet`).
+//! Prints a table of the bytes per value of flushed and of merged files. A second table compares candidate layouts by
+//! their bytes per value and the times of three queries. `docs/adr/0004-layout.md` contains the tables.
 //!
 //! Run it with `cargo test --lib store::flush::files::layout -- --ignored --nocapture`. `LAYOUT_TICKS` sets the number
 //! of ticks of 15 seconds, 240 by default; a smaller number takes less time.

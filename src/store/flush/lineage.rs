@@ -1,9 +1,9 @@
 //! Checks whether the tables and the log of a data folder belong together. The tables must contain the commits that the
-//! folder remembers. The log must contain the profiles that some tables still lack. No other folder may have committed
-//! as the same writer.
+//! folder's file `COMMITS` records. The log must contain the profiles that some tables still lack. No other folder may
+//! have committed as the same writer.
 //!
-//! In: the tables, the log and the memory of a folder. Out: an error for each contradiction. The check changes nothing.
-//! A start, a repair and `alluvium store check` run this check first.
+//! In: the tables, the log and the file `COMMITS` of a folder. Out: an error for each contradiction. The check changes
+//! nothing. A start, a repair and `alluvium store check` run this check first.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! The flush: a frozen head becomes Parquet files and one commit in each table.
 //!
-//! In: a frozen generation of the head. Out: committed files, published to queries, and deleted segments of the log. No
-//! segment is deleted before files, commits and folders are synced ([`write`]).
+//! In: a generation, that is, a frozen head and the last log segment that it covers. Out: committed files, published to
+//! queries, and deleted segments of the log. No segment is deleted before files, commits and folders are synced
+//! ([`write`]).
 
 pub(in crate::store) mod commits;
 pub(in crate::store) mod files;

@@ -1,7 +1,8 @@
 //! The state that readers see: the live files of the tables, the active head, and the head that is being flushed.
 //!
-//! Code that commits to a table and publishes the result holds a [`Publication`] from before the commit until after the
-//! publication. So an older list of files never replaces a newer one.
+//! A generation is a frozen head with the last log segment that it covers. Code that commits to a table and publishes
+//! the result holds a [`Publication`] from before the commit until after the publication. So an older list of files
+//! never replaces a newer one.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Polls the tables of a bucket for the commits of other servers, and publishes them.
 //!
-//! In: the reloaded tables. Out: the list of files that queries see. Another server commits a flush to one table after
-//! the other. The samples of the flush are published once its profiles are committed, so that no query sees a part of
-//! a flush.
+//! In: the tables. Out: the list of files that queries see. Another server commits a flush to one table after the
+//! other. The samples of the flush are published once its profiles are committed, so that no query sees a part of a
+//! flush.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub(crate) struct Sync {
 }
 
 impl Sync {
-    /// Creates the state of the polls. Tables in a folder have no other writer and are never polled.
+    /// Creates the state of the polls. Tables in a folder have no other writer, so they are never polled.
     pub(crate) fn new(root: &Root) -> Self {
         let interval = root.bucket().map(|bucket| bucket.sync_interval());
         Self {

@@ -1,5 +1,5 @@
-//! Writes a frozen head to the tables: writes files, commits them, publishes them and deletes log segments, in that
-//! order.
+//! Writes a frozen head to the tables: writes the files of all tables, commits them, and deletes the log segments. The
+//! flush thread publishes the committed files before it deletes the segments.
 //!
 //! A generation is a frozen head and the last log segment that it covers. The number of that segment is the transaction
 //! version of the commit to each table. So a retry after a failure or a crash does only the missing work. Segments are
@@ -143,7 +143,8 @@ impl Tables {
         Ok(lists)
     }
 
-    /// Commits a generation to every table that `progress` lacks. After an error `progress` holds the outcomes so far.
+    /// Commits a generation to every table without an outcome in `progress`. After an error, `progress` contains the
+    /// outcomes so far.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         let result = catch_panic(|| self.try_commit(generation, progress))
             .unwrap_or_else(|panic| Err(StoreError::Panicked(panic.to_string())));

@@ -1,4 +1,5 @@
-//! A generation of profiles in memory, and consistent views of it.
+//! A head: one generation of profiles in memory, which is filled, frozen, flushed and dropped. A view contains the
+//! profiles of a head at one moment.
 //!
 //! Each partition has its own lock. Readers hold a lock for a bounded number of rows at a time ([`scan`]). The thread
 //! that applies profiles therefore never waits for a whole scan, or for a reader to process its rows.
@@ -27,7 +28,7 @@ pub(super) type Key = (TenantId, i32);
 /// A partition with its lock.
 pub(super) type Locked = Arc<RwLock<Partition>>;
 
-/// One generation of profiles.
+/// One generation of profiles in memory.
 pub(crate) struct Head {
     /// The partitions by tenant and day. The first profile of a tenant and day adds a partition.
     partitions: RwLock<BTreeMap<Key, Locked>>,
@@ -45,7 +46,7 @@ pub(crate) struct HeadView {
 }
 
 impl Head {
-    /// Creates an empty generation that may omit the frames of `known` stacks.
+    /// Creates an empty head, which may omit the frames of stacks in `known`.
     pub(crate) fn new(known: Arc<KnownStacks>) -> Self {
         Self {
             partitions: RwLock::default(),

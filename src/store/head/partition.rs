@@ -55,7 +55,7 @@ struct LastRow {
 pub(crate) struct Stack {
     pub(crate) id: StackId,
     start: u32,
-    /// Number of frames, or [`Stack::KNOWN`] for a stack with its frames in a committed file.
+    /// Number of frames, or [`Stack::KNOWN`] if a committed file contains the frames.
     length: u32,
     /// True if the start line of any function is known.
     has_start_lines: bool,

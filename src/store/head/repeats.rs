@@ -107,7 +107,7 @@ impl Repeats {
         }
     }
 
-    /// Remembers a profile of the log.
+    /// Remembers a profile that the start has replayed from the log.
     pub(crate) fn replayed(&self, tenant: &TenantId, profile: &RawProfile, is_dated: bool) {
         if let Some(key) = key(profile, is_dated) {
             self.tenants.lock().of(tenant, self.clock.running()).store(key);

@@ -43,7 +43,7 @@ fn refused(reason: &'static str, message: String) -> Rejection {
     Rejection::new(reason, SinkErrorKind::TooLarge, message)
 }
 
-/// Checks the length of the sender's id.
+/// Checks the length of the profile id that the sender chose.
 pub(crate) fn check_id(id: &str) -> Result<(), Rejection> {
     if id.len() <= MAX_ID_BYTES {
         return Ok(());
@@ -179,8 +179,8 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
             return Err(refused(
                 "stack_frames_limit",
                 format!(
-                    "the stack of sample {sample} has {} frames with inlined ones, but at most {MAX_STACK_FRAMES} \
-                        are allowed",
+                    "the stack of sample {sample} has {} frames, including inlined ones, but at most \
+                        {MAX_STACK_FRAMES} are allowed",
                     stack.frames
                 ),
             ));

@@ -1,8 +1,8 @@
 //! Merges profiles into one pprof: the profiles of a range, or the profiles with given ids.
 //!
-//! In: a parsed request. Out: gzip of pprof with every sample type of the profiles, in the order of Go's own profiles,
-//! so that `go tool pprof` shows the usual type. Each sample type requires a separate query. Equal stacks become one
-//! sample.
+//! In: a parsed request. Out: a gzip-compressed pprof profile with every sample type of the merged profiles. The sample
+//! types have the same order as in Go's own profiles, so that `go tool pprof` shows the usual type. Each sample type
+//! requires a separate query. Equal stacks become one sample.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,8 +1,8 @@
 //! The API of profefe under `/api/0/`: accepts profiles as pprof, and returns profiles, services and versions.
 //!
-//! In: requests of profefe's agents, of `kprofefe`, scripts and `go tool pprof`. Out: JSON in profefe's envelope, or
-//! pprof. `wire::profefe` parses the requests and defines the responses. Tenants, slots of running queries and limits
-//! are the same as on all routes.
+//! In: requests of profefe's agents, of `kprofefe`, scripts and `go tool pprof`. Out: pprof, or JSON objects with the
+//! fields that profefe wraps around each body (the envelope). `wire::profefe` parses the requests and defines the
+//! responses. Tenants, slots of running queries and limits are the same as on all routes.
 
 mod accept;
 mod merge;
