@@ -3,8 +3,8 @@
 //!
 //! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file begins with the 8 bytes [`MAGIC`], or
 //! with [`KEYED_MAGIC`] and three copies of a [`Key`]. The key is the initial value of each CRC. After damage, the
-//! reader searches for the next valid record, also inside payloads, which hold untrusted bytes. A sender does not know
-//! the key, so it cannot forge a record inside its payload.
+//! reader searches for the next valid record, also inside payloads, which hold untrusted bytes. The client that
+//! sent a payload does not know the key, so it cannot forge a record inside the payload.
 //!
 //! A torn tail is an unfinished write: the last record is shorter than its header states. The reader reports it without
 //! an error. Invalid bytes before a valid record are damage. A record of full length with a wrong checksum is damage
