@@ -187,7 +187,7 @@ impl QueryArgs {
 
 /// Removes the condition on [`PATH_LABEL`] and returns the last part of its path.
 fn take_path(matchers: &mut Vec<Matcher>) -> Option<String> {
-    // Only a condition that matches its own text determines the path.
+    // A condition such as `profile_path!="..."` does not match its own value, so it does not determine the path.
     let place = matchers
         .iter()
         .position(|matcher| matcher.name() == PATH_LABEL && matcher.matches_value(matcher.value()))?;

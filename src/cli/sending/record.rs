@@ -60,7 +60,7 @@ pub struct RecordArgs {
     /// stands for more time.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub cpu_budget: Option<f64>,
-    /// Maximum memory of tables, names and buffers, in MiB.
+    /// Maximum memory of unwind tables, names and buffers, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..))]
     pub memory_budget: u32,
     /// Sample stacks by perf events alone. This is automatic if the kernel refuses BPF programs.
@@ -289,8 +289,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
         .map(|(stop, count)| (stop.name(), count))
         .collect();
     let mut text = format!(
-        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of others, {} missed; {} with an \
-         incomplete stack",
+        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of other processes, {} missed; {} \
+         with an incomplete stack",
         window.ticks(),
         after.expected,
         elapsed.as_secs_f64(),

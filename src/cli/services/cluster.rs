@@ -31,7 +31,8 @@ pub struct ClusterArgs {
     /// Network interfaces whose address is advertised if the port is open on all interfaces; `all` for any.
     #[arg(long = "cluster.advertise-interfaces", default_value = "eth0,en0")]
     pub advertise_interfaces: String,
-    /// Address of the datagrams between collectors (UDP). Defaults to the address of the HTTP endpoints (not in Alloy).
+    /// Address on which datagrams of other collectors arrive (UDP). Defaults to the address of the HTTP endpoints (not
+    /// in Alloy).
     #[arg(long = "cluster.listen-addr", default_value = "", value_name = "HOST:PORT")]
     pub listen_addr: String,
     /// File with a secret of 16 bytes or more, the same for all collectors of the cluster (not in Alloy).
@@ -78,7 +79,7 @@ pub struct ClusterArgs {
     /// Number of collectors that must be present before this collector scrapes its share of the targets.
     #[arg(long = "cluster.wait-for-size", default_value_t = 0)]
     pub wait_for_size: u32,
-    /// Maximum time to wait for these collectors; 0 for no limit.
+    /// Maximum time to wait for the number of collectors in --cluster.wait-for-size; 0 for no limit.
     #[arg(long = "cluster.wait-timeout", default_value = "0s", value_parser = go_duration)]
     pub wait_timeout: Duration,
 }

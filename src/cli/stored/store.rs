@@ -60,7 +60,8 @@ enum StoreCommand {
     Repair {
         #[command(flatten)]
         folder: Folder,
-        /// Continue with the remaining data if parts of the tables or the log are missing, so that no server starts.
+        /// Accept that parts of the tables or of the log are missing. A server refuses to start on such a folder.
+        /// With this flag, the repair marks the folder as complete, so a server starts with the remaining data.
         #[arg(long)]
         accept_loss: bool,
     },

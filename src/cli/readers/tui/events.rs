@@ -1,6 +1,6 @@
 //! The event loop: keys, new pictures, timers and signals change the state. The screen is drawn after each event.
 //!
-//! A separate thread reads keys and tasks compute pictures, so that neither waits for the other.
+//! A separate thread reads keys, and background tasks compute pictures, so that neither waits for the other.
 
 use std::time::Duration;
 
@@ -60,10 +60,10 @@ pub(super) async fn run(
         screen.draw(state).context("cannot draw the screen")?;
         tokio::select! {
             event = keys.recv() => {
-                // Handles all keys that arrived meanwhile before the screen is drawn.
+                // All events that have arrived are handled before the screen is drawn again.
                 let mut next = event;
                 loop {
-                    // The terminal has been closed.
+                    // `None` means that the terminal has been closed.
                     let Some(event) = next else { return Ok(()) };
                     match act(&event, state, &mut work) {
                         Action::Quit => return Ok(()),
