@@ -76,8 +76,8 @@ async fn named(given: &str, port: u16) -> Result<SocketAddr, AdvertiseError> {
     found.next().ok_or_else(|| AdvertiseError::NoAddress(given.to_owned()))
 }
 
-/// Returns the first usable address in the family of the listen address. The interfaces are searched in the order of
-/// `names`.
+/// Returns the first usable address at which a socket on `listening` receives packets. The interfaces are searched in
+/// the order of `names`.
 fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr) -> Option<IpAddr> {
     let is_usable = |ip: &IpAddr| {
         // Others can reach a link-local address only with a scope, which is not advertised.

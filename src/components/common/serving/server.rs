@@ -126,7 +126,7 @@ arguments! {
 arguments! {
     /// Address and connection limit of a server.
     pub(crate) struct Listen {
-        /// Maximum number of concurrent connections. 0 means no limit.
+        /// Maximum number of concurrent connections. 0 means 65536.
         conn_limit: i64 = 0,
         /// Address to listen on. An empty text means all addresses.
         listen_address: Arc<str> = "",
