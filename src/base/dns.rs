@@ -61,7 +61,7 @@ impl System {
     pub fn read(&self) -> Result<Lookups, DnsError> {
         let (config, mut options) = (self.0)().map_err(|error| DnsError::Configuration(Box::new(error)))?;
         // The cache is off, because every lookup must return the current records. The hosts file is off, because it
-        // contains only addresses.
+        // contains only addresses, and no records of other types.
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
         let (search, dots) = (config.search().to_vec(), options.ndots);

@@ -28,7 +28,7 @@ pub enum AdvertiseError {
     Interfaces(#[source] io::Error),
     /// None of the configured interfaces has a usable address.
     #[error(
-        "none of the interfaces {0} has an address to advertise: set this flag, or set \
+        "none of the interfaces {0} has an address to advertise: set --cluster.advertise-address or \
          --cluster.advertise-interfaces (`all` for any)"
     )]
     NoInterface(String),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Number of microseconds after the start of a member. If the other members consider it dead within this time, they
-/// remember a start time later than its present one, because its clock was set back in between.
+/// remember a start time later than its present one, because its clock was set back before its present start.
 const SOON: u64 = 10_000_000;
 /// Minimum number of microseconds by which the start time that [`later`] returns within [`SOON`] is ahead of the clock.
 const STEP: u64 = 1_000_000;

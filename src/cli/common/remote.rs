@@ -1,6 +1,6 @@
 //! Flags and helpers that all client commands share: the server, the tenant, and the selection of profiles.
 //!
-//! In: flags. Out: a caller of the server and a validated query.
+//! In: flags. Out: a [`Caller`] for the server, and a validated query.
 
 use std::path::PathBuf;
 
@@ -112,7 +112,7 @@ pub(crate) fn call_error(error: CallError) -> anyhow::Error {
 pub struct QueryArgs {
     /// Profiles: `TYPE{label="value", ...}`, or `{...}` with --type. TYPE is a five-part id such as
     /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block, or the
-    /// name that Go uses, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" determines it.
+    /// name that Go uses, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" determines the type.
     #[arg(value_name = "SELECTOR")]
     pub selector: Option<String>,
     /// Profile type, if SELECTOR names no profile type.
@@ -135,7 +135,7 @@ pub struct Question {
 }
 
 impl QueryArgs {
-    /// Splits the selector into the text before its conditions and the conditions.
+    /// Splits the selector into the profile type, which may be empty, and the conditions after it.
     fn parts(&self) -> anyhow::Result<(&str, Vec<Matcher>)> {
         let text = self.selector.as_deref().unwrap_or_default().trim();
         let open = text.find('{').unwrap_or(text.len());

@@ -24,8 +24,8 @@ use alluvium_lang::Diagnostics;
         \n  alluvium fmt --test --diff config"
 )]
 pub struct FmtArgs {
-    /// Files to format, or folders, whose *.alloy, *.river and *.hcl files are formatted, including those in
-    /// subfolders; `-` or nothing reads standard input.
+    /// Files to format. In a folder and its subfolders, all *.alloy, *.river and *.hcl files are formatted. Without
+    /// files, or with `-`, the command formats standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Replace the files with the result instead of writing to standard output.

@@ -1,4 +1,4 @@
-//! `alluvium pgo`: merges CPU profiles into one for profile-guided optimization by Go's compiler.
+//! `alluvium pgo`: merges CPU profiles into one profile, for profile-guided optimization by Go's compiler.
 //!
 //! The merged profile comes from a server, from a data folder, or from files. The profile must contain the start lines
 //! of functions.

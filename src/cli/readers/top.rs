@@ -26,7 +26,7 @@ pub struct TopArgs {
     #[command(flatten)]
     pub report: ReportArgs,
     /// Format of the result. JSON contains integers in the profile's own unit.
-    // This argument has its own id, which differs from those of all other arguments named `format`.
+    // This argument has its own id, which differs from the ids of all other arguments named `format`.
     #[arg(
         id = "answer_format",
         long = "format",

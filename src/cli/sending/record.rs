@@ -319,8 +319,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     text
 }
 
-/// Returns lines about files of processes that were not read, and about parts of files that were left out. The text is
-/// empty if there are none.
+/// Returns two lines with counts by reason: files of processes that were not read, and parts of files that were left
+/// out. A line without counts is omitted.
 fn refused_text(opener: &Opener) -> String {
     let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
     let excesses = Omission::ALL

@@ -56,7 +56,7 @@ pub struct UploadArgs {
 #[derive(Debug)]
 pub struct Sent {
     pub path: PathBuf,
-    /// A line for each profile of the file that describes the profile, or the reason why the file was not sent.
+    /// For each profile of the file, a line that describes the profile; or the reason why the file was not sent.
     pub result: anyhow::Result<Vec<String>>,
 }
 

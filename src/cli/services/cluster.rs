@@ -52,7 +52,7 @@ pub struct ClusterArgs {
         conflicts_with = "join_addresses"
     )]
     pub discover_peers: String,
-    /// Interval between lookups of the collectors to join; 0 for never.
+    /// Interval between lookups of the collectors to join; 0 for no further lookup once a collector is found.
     #[arg(long = "cluster.rejoin-interval", default_value = "60s", value_parser = go_duration)]
     pub rejoin_interval: Duration,
     /// Maximum number of collectors to contact at each lookup; 0 for all.

@@ -74,7 +74,7 @@ enum StoreCommand {
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
-    /// Print sizes: tables, days, levels of merging, bytes per value. Changes nothing.
+    /// Print sizes: tables, days, merge levels, bytes per value. Changes nothing.
     Stats(Folder),
     /// Merge all files that can be merged.
     Compact(Folder),
