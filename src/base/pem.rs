@@ -32,7 +32,7 @@ pub enum PemError {
         source: io::Error,
     },
     /// Certificates are expected, and the text is not PEM.
-    #[error("this is not PEM: {0}")]
+    #[error("the text is not PEM: {0}")]
     Certificates(#[source] Error),
     /// The text is PEM without a certificate.
     #[error("the PEM contains no certificate")]

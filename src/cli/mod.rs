@@ -210,7 +210,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
     Ok(ExitCode::SUCCESS)
 }
 
-#[expect(clippy::print_stderr, reason = "the last word of a command line program")]
+#[expect(clippy::print_stderr, reason = "a command reports its error on standard error")]
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("alluvium: error: {}", common::plain::lines(&joined(error)));
     ExitCode::FAILURE

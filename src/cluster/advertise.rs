@@ -80,7 +80,7 @@ async fn named(given: &str, port: u16) -> Result<SocketAddr, AdvertiseError> {
 /// the order of `names`.
 fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr) -> Option<IpAddr> {
     let is_usable = |ip: &IpAddr| {
-        // Others can reach a link-local address only with a scope, which is not advertised.
+        // Other members can reach a link-local address only with a scope, which is not advertised.
         let is_of_link = match ip {
             IpAddr::V4(ip) => ip.is_link_local(),
             IpAddr::V6(ip) => ip.is_unicast_link_local(),

@@ -41,7 +41,7 @@ pub(super) enum Event {
     Joined(Member),
     /// The member left, or is considered dead.
     Gone(Member),
-    /// Others considered this member dead, and it has rejoined.
+    /// Other members considered this member dead, and it has rejoined.
     CameBack,
 }
 

@@ -103,7 +103,8 @@ fn packed(profile: &Profile<'_>) -> anyhow::Result<Vec<u8>> {
     if profile.functions.iter().all(|function| function.start_line == 0) {
         bail!(
             "the profile lacks the start lines of functions, which Go's compiler requires: use profiles \
-             that a Go program (1.20 or later) made of itself, from files (--file) or a server that stores start lines"
+             that a Go program (1.20 or later) recorded of itself, from files (--file) or from a server that stores \
+             start lines"
         );
     }
     Ok(pprof::gzip(&pprof::encode(profile)))

@@ -224,7 +224,7 @@ fn record(
     let mut text = account_text(&window, args.frequency, elapsed);
     text.push_str(&refused_text(&opener));
     if let Engine::Events(why) = &engine {
-        text.push_str(&format!("by perf events without a BPF program: {why}\n"));
+        text.push_str(&format!("sampled by perf events without a BPF program: {why}\n"));
     }
     if args.top > 0 && tree.total() > 0 {
         text.push_str(&TopTable::from_tree(&tree).render(args.top, "nanoseconds"));

@@ -42,7 +42,7 @@ pub(super) async fn run(
     refresh: Option<Duration>,
 ) -> anyhow::Result<()> {
     let mut keys = keys().context("cannot read keys")?;
-    let mut ends = Ends::listen().context("cannot listen to signals")?;
+    let mut ends = Ends::listen().context("cannot listen for signals")?;
     let mut ticks = refresh.map(|every| {
         let mut ticks = interval_at(Instant::now() + every, every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
