@@ -24,8 +24,8 @@ pub const KEYED_HEADER_BYTES: usize = 20;
 /// Number of bytes that precede each payload: its length and its checksum.
 pub const RECORD_HEADER_BYTES: usize = 8;
 
-/// Maximum number of payload bytes for which a search for valid records computes checksums. A search of this length
-/// takes some seconds.
+/// Maximum number of payload bytes that one search for valid records reads to compute checksums. A search of this
+/// length takes some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.

@@ -32,7 +32,7 @@ const SHORT_TYPES: [(&str, &str); 12] = [
     ("threadcreate", "threadcreate:threadcreate:count:threadcreate:count"),
 ];
 
-/// The label by which older versions of conprof distinguish profile types: a path that ends in Go's name of the type.
+/// Label that contains the path of a profile in older versions of conprof. The path ends in Go's name of the type.
 const PATH_LABEL: &str = "profile_path";
 
 /// Flags for the server that a command queries.

@@ -46,7 +46,7 @@ struct State {
     token: Option<String>,
     /// Kinds for which requests are forbidden.
     forbidden: Vec<String>,
-    /// The ways in which a test has ended all watches so far, oldest first.
+    /// One entry for each time that a test has ended all watches, oldest first.
     ends: Vec<End>,
     /// Maximum number of objects on a page, whatever the request says.
     largest_page: Option<usize>,
