@@ -1,7 +1,7 @@
 //! The flags `--cluster.*` of `alluvium run`: Alloy's flags and two additional flags.
 //!
 //! In: a command line. Out: the collector's options for the cluster. Without `--cluster.enabled` the other flags have
-//! no effect, as in Alloy. With `--cluster.enabled`, flags of unsupported features are refused by name.
+//! no effect, as in Alloy. With `--cluster.enabled`, a flag that enables an unsupported feature is refused by name.
 
 use std::path::PathBuf;
 use std::time::Duration;
