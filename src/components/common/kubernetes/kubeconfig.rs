@@ -316,7 +316,7 @@ users:
         assert_eq!(format!("{:?}", program.credential), "Provided((token of aws))");
         let broken = error(("token: unused", "token: [hush, hush]"));
         assert!(
-            broken.starts_with("cannot be read") && !broken.contains("hush"),
+            broken.starts_with("there is invalid YAML") && !broken.contains("hush"),
             "{broken}"
         );
     }
