@@ -174,8 +174,8 @@ impl Recorded {
             number(" samples of ", " ticks in "),
             number(" s, ", " lost, "),
             number(" lost, ", " idle, "),
-            number(" idle, ", " of others, "),
-            number(" of others, ", " missed; "),
+            number(" idle, ", " of other processes, "),
+            number(" of other processes, ", " missed; "),
         ]
     }
 
@@ -232,7 +232,8 @@ fn a_recording_that_missed_most_ticks_shows_nothing() {
             .map(|(name, seconds)| (name.to_owned(), seconds * second))
             .into(),
         summary: format!(
-            "{seconds}000 samples of 20000 ticks in 10.0 s, 0 lost, 10000 idle, 0 of others, {missed} missed; 0 with"
+            "{seconds}000 samples of 20000 ticks in 10.0 s, 0 lost, 10000 idle, 0 of other processes, \
+             {missed} missed; 0 with"
         ),
     };
     assert_eq!(recorded(10, 0).check_shares(1000), Ok(()));

@@ -1,7 +1,8 @@
 //! Looks up names with the system's resolver configuration: servers, search domains and `ndots`.
 //!
-//! If a name has no records of the requested type, or exists in no search domain, the lookup returns an empty list. If
-//! a server fails or does not respond, the lookup fails, because the name may still exist.
+//! A lookup tries the name itself and the name in each search domain, and uses the first of these full names that
+//! exists. If none exists, or the first has no records of the requested type, the lookup returns an empty list. If a
+//! server fails or does not respond, the lookup fails, unless a later full name exists.
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};
@@ -30,7 +31,7 @@ pub enum DnsError {
     #[error("cannot look up {record} of {name}: {source}")]
     Failed {
         record: RecordType,
-        /// Full name of the lookup, with a search domain.
+        /// Full name for which the query failed.
         name: String,
         source: Box<NetError>,
     },
@@ -60,7 +61,7 @@ impl System {
     pub fn read(&self) -> Result<Lookups, DnsError> {
         let (config, mut options) = (self.0)().map_err(|error| DnsError::Configuration(Box::new(error)))?;
         // The cache is off, because every lookup must return the current records. The hosts file is off, because it
-        // contains only addresses.
+        // contains only addresses, and no records of other types.
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
         let (search, dots) = (config.search().to_vec(), options.ndots);
@@ -75,7 +76,7 @@ impl System {
 }
 
 impl Lookups {
-    /// Returns the records of a name, after following its aliases.
+    /// Returns the records of a name. For an alias, returns the alias (CNAME) and the records of its target.
     pub async fn records(&self, name: &str, record: RecordType) -> Result<Vec<RData>, DnsError> {
         let mut failure = None;
         for candidate in self.candidates(name)? {

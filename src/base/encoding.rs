@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-/// Minimum size of a response to compress. Compression of a smaller response would save less than one packet.
+/// Minimum size of a response to compress. Compression of a smaller response would save at most two packets.
 const COMPRESS_FROM_BYTES: usize = 4096;
 
 /// Returns true if `Accept-Encoding` lists `encoding`, unless its weight is 0.

@@ -17,7 +17,7 @@ pub enum ExpandError {
     TooLong(u64),
     #[error("cannot read a section: {0}")]
     Elf(#[from] object::Error),
-    #[error("a compressed section is damaged, or its size is not the one that it states")]
+    #[error("a compressed section is damaged, or does not have the size that its header states")]
     Damaged,
 }
 

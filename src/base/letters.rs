@@ -1,6 +1,6 @@
-//! Upper and lower case letter by letter, as in Go's `strings.ToUpper` and `strings.ToLower`. Both use the simple
-//! mappings of Unicode, which never change the number of letters. U+00DF (sharp s) stays as it is, and U+03A3 (sigma)
-//! has one lower case, also at the end of a word.
+//! Converts text to upper or lower case one letter at a time, like Go's `strings.ToUpper` and `strings.ToLower`. Both
+//! use the simple mappings of Unicode, which never change the number of letters. So `to_upper` does not change U+00DF
+//! (sharp s), and `to_lower` converts U+03A3 (sigma) to the same letter inside a word and at its end.
 
 /// Converts the text to upper case.
 pub fn to_upper(text: &str) -> String {

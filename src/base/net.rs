@@ -33,7 +33,7 @@ pub fn is_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Returns the name of this machine, or `localhost` if it cannot be read.
+/// Returns the name of this machine from the kernel or else from the variable `HOSTNAME`, or else `localhost`.
 pub fn hostname() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()

@@ -1,7 +1,7 @@
 //! Certificates and keys in PEM, as text or in a file.
 //!
-//! In: a text, or the path of a file. Out: certificates or a key, or the reason why there are none. The caller names
-//! the setting and decides whom the certificates identify. This module checks no signature.
+//! In: a text, or the path of a file. Out: certificates or a key, or the reason why there are none. The caller adds
+//! the name of the setting to an error, and decides which certificates to trust. This module verifies no signature.
 
 use std::fmt;
 use std::io;
@@ -32,13 +32,13 @@ pub enum PemError {
         source: io::Error,
     },
     /// Certificates are expected, and the text is not PEM.
-    #[error("this is not PEM: {0}")]
+    #[error("the text is not PEM: {0}")]
     Certificates(#[source] Error),
     /// The text is PEM without a certificate.
-    #[error("there is no certificate in it")]
+    #[error("the PEM contains no certificate")]
     NoCertificate,
     /// A private key is expected, and the text contains none.
-    #[error("there is no private key in it: {0}")]
+    #[error("the PEM contains no private key: {0}")]
     Key(#[source] Error),
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file begins with the 8 bytes [`MAGIC`], or
 //! with [`KEYED_MAGIC`] and three copies of a [`Key`]. The key is the initial value of each CRC. After damage, the
-//! reader searches for the next valid record, also inside payloads, which hold untrusted bytes. A sender does not know
-//! the key, so it cannot forge a record inside its payload.
+//! reader searches for the next valid record, also inside payloads, which hold untrusted bytes. The client that
+//! sent a payload does not know the key, so it cannot forge a record inside the payload.
 //!
 //! A torn tail is an unfinished write: the last record is shorter than its header states. The reader reports it without
 //! an error. Invalid bytes before a valid record are damage. A record of full length with a wrong checksum is damage
@@ -24,8 +24,8 @@ pub const KEYED_HEADER_BYTES: usize = 20;
 /// Number of bytes that precede each payload: its length and its checksum.
 pub const RECORD_HEADER_BYTES: usize = 8;
 
-/// Maximum number of payload bytes for which a search for valid records computes checksums. A search of this length
-/// takes some seconds.
+/// Maximum number of payload bytes that one search for valid records reads to compute checksums. A search of this
+/// length takes some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.

@@ -62,7 +62,7 @@ pub struct LogArgs {
 /// The commands. Each has its own file.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run server and collector in one process that profiles itself, and print the address of the page.
+    /// Run server and collector in one process that profiles itself, and print the address of the web page.
     #[cfg(feature = "server")]
     Demo(services::demo::DemoArgs),
     /// Run the collector with a configuration file or folder.
@@ -90,7 +90,7 @@ pub enum Command {
     Tui(Box<readers::tui::TuiArgs>),
     /// Compare two time ranges, two selections or two files.
     Diff(Box<readers::compare::DiffArgs>),
-    /// Merge stored profiles, or files of any format, into one pprof.
+    /// Merge stored profiles, or files of any format, into one pprof profile.
     Profile(readers::profile::ProfileArgs),
     /// List the label sets of stored profiles.
     Series(stored::series::SeriesArgs),
@@ -210,7 +210,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
     Ok(ExitCode::SUCCESS)
 }
 
-#[expect(clippy::print_stderr, reason = "the last word of a command line program")]
+#[expect(clippy::print_stderr, reason = "a command reports its error on standard error")]
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("alluvium: error: {}", common::plain::lines(&joined(error)));
     ExitCode::FAILURE

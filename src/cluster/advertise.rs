@@ -28,7 +28,7 @@ pub enum AdvertiseError {
     Interfaces(#[source] io::Error),
     /// None of the configured interfaces has a usable address.
     #[error(
-        "none of the interfaces {0} has an address to advertise: set this flag, or set \
+        "none of the interfaces {0} has an address to advertise: set --cluster.advertise-address or \
          --cluster.advertise-interfaces (`all` for any)"
     )]
     NoInterface(String),
@@ -76,11 +76,11 @@ async fn named(given: &str, port: u16) -> Result<SocketAddr, AdvertiseError> {
     found.next().ok_or_else(|| AdvertiseError::NoAddress(given.to_owned()))
 }
 
-/// Returns the first usable address in the family of the listen address. The interfaces are searched in the order of
-/// `names`.
+/// Returns the first usable address at which a socket on `listening` receives packets. The interfaces are searched in
+/// the order of `names`.
 fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr) -> Option<IpAddr> {
     let is_usable = |ip: &IpAddr| {
-        // Others can reach a link-local address only with a scope, which is not advertised.
+        // Other members can reach a link-local address only with a scope, which is not advertised.
         let is_of_link = match ip {
             IpAddr::V4(ip) => ip.is_link_local(),
             IpAddr::V6(ip) => ip.is_unicast_link_local(),

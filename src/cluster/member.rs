@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Number of microseconds after a member's start. If other members consider a member dead within this time, they
-/// remember a later start time: the member's clock was set back before its present start.
+/// Number of microseconds after the start of a member. If the other members consider it dead within this time, they
+/// remember a start time later than its present one, because its clock was set back before its present start.
 const SOON: u64 = 10_000_000;
-/// Minimum number of microseconds by which [`later`] sets a start time ahead of the member's clock in this case.
+/// Minimum number of microseconds by which the start time that [`later`] returns within [`SOON`] is ahead of the clock.
 const STEP: u64 = 1_000_000;
 
 /// Maximum length of a name in bytes.
@@ -88,9 +88,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Returns the new start time of a member that other members considered dead. If they refuse the new time within
-/// [`SOON`], each further call doubles the lead over the clock, because the member does not know the start time that
-/// the others remember.
+/// Returns the new start time of a member that other members considered dead. If the other members refuse this time
+/// within [`SOON`], each further call doubles the lead over the clock, because the member does not know the start time
+/// that the other members remember.
 fn later(started: u64, now: u64) -> u64 {
     if started.saturating_add(SOON) < now {
         return now;

@@ -29,8 +29,8 @@ const PROBE_PERIOD: Duration = Duration::from_millis(600);
 const PROBE_ANSWER: Duration = Duration::from_millis(200);
 /// Time in which a suspected member can object before it is considered dead.
 const SUSPICION: Duration = Duration::from_secs(3);
-/// Time for which a gone member is remembered and probed. If a network partition lasts longer, members find each other
-/// again by the addresses to join.
+/// Time for which a gone member is remembered, and asked from time to time whether it is back. If a network partition
+/// lasts longer, members find each other again by the addresses to join.
 const REMEMBER: Duration = Duration::from_hours(1);
 /// Number of members to which a member sends each of its leave messages directly.
 const TOLD_OF_LEAVING: usize = 16;
@@ -41,7 +41,7 @@ pub(super) enum Event {
     Joined(Member),
     /// The member left, or is considered dead.
     Gone(Member),
-    /// Others considered this member dead, and it has rejoined.
+    /// Other members considered this member dead, and it has rejoined.
     CameBack,
 }
 

@@ -32,7 +32,7 @@ pub struct View {
 /// The state of a member, with Alloy's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The member owns no keys, because it has not found the others yet or there are too few of them.
+    /// The member owns no keys, because it has not found the other members yet, or there are too few members.
     Viewer,
     /// The member owns its share of the keys.
     Participant,

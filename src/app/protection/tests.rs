@@ -158,8 +158,8 @@ async fn a_reload_turns_tls_on_and_off_and_a_broken_one_changes_nothing() {
 
     for (broken, said) in [
         (tls("").replace("cert.pem", "missing.pem"), "cannot read"),
-        (tls("").replace("cert.pem", "key.pem"), "there is no certificate in it"),
-        (tls("").replace("key.pem", "cert.pem"), "there is no private key in it"),
+        (tls("").replace("cert.pem", "key.pem"), "contains no certificate"),
+        (tls("").replace("key.pem", "cert.pem"), "contains no private key"),
         (tls("max_version = \"TLS11\""), "TLS 1.0 and 1.1 are not supported"),
         (
             tls("min_version = \"TLS13\"\nmax_version = \"TLS12\""),

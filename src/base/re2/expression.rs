@@ -32,10 +32,10 @@ pub struct Groups<'t> {
 /// The engine that runs an expression.
 #[derive(Debug, Clone, Copy)]
 enum Engine {
-    /// An engine without tables, for thousands of expressions that are used rarely and on short texts. A lazy automaton
-    /// for each expression would take several times as much memory and compile time.
+    /// An engine without automata (DFA), for thousands of expressions that are used rarely and on short texts. A lazy
+    /// DFA for each expression would take several times as much memory and compile time.
     Small,
-    /// An engine with tables. The tables and the program may each take up to `limit` bytes.
+    /// An engine with a lazy DFA. The cache of the DFA and the program may each take up to `limit` bytes.
     Fast { limit: usize },
 }
 
@@ -45,8 +45,8 @@ impl Expression {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Small)
     }
 
-    /// Like [`Expression::anchored`], for a selector that compares many values. The program and the tables of its
-    /// engine may each take up to `limit` bytes.
+    /// Like [`Expression::anchored`], for a selector that compares many values. The program and the cache of its
+    /// lazy DFA may each take up to `limit` bytes.
     pub fn matcher(pattern: &str, limit: usize) -> Result<Self, Re2Error> {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Fast { limit })
     }
@@ -94,7 +94,7 @@ impl Expression {
         self.program.is_match(text)
     }
 
-    /// Returns the groups of the first match.
+    /// Returns the groups of the first match, or `None` if there is no match.
     pub fn groups<'t>(&self, text: &'t str) -> Option<Groups<'t>> {
         let mut captures = self.program.create_captures();
         self.program.captures(text, &mut captures);

@@ -11,7 +11,7 @@ use crate::re2::escape::escape;
 use crate::re2::flags::{Flags, Special, special};
 use crate::re2::repeat::{Counts, MAX_COUNT, counts};
 
-/// Maximum height of an expression. Go allows 1,000, but the compiler of `regex-automata` recurses over the height.
+/// Maximum height of the syntax tree. Go allows 1,000, but the compiler of `regex-automata` recurses over the height.
 pub(super) const MAX_HEIGHT: u32 = 250;
 
 /// A parsed expression with the names of its groups.

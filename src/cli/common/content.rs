@@ -1,5 +1,6 @@
-//! Reads the profile files that users pass to commands. `perf script` converts a file of `perf record` to text. Only
-//! `perf`, on a machine with the profiled programs, can map their addresses to names.
+//! Reads the profile files that users pass to commands. If `perf record` wrote a file, the module runs `perf script`,
+//! which converts the file to text. Only `perf`, on a machine with the profiled programs, can map the addresses to
+//! names.
 
 use std::path::Path;
 use std::process::Stdio;

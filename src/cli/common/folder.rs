@@ -9,8 +9,8 @@ const MAX_FILES: usize = 100_000;
 /// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 32;
 
-/// Returns the files among `paths`, and the files below the folders among `paths`, sorted by name within each folder.
-/// Hidden files and links to folders are left out.
+/// Returns the files in `paths`, and all files below the folders in `paths`, sorted by name within each folder. Below a
+/// folder, hidden files, hidden folders and links to folders are skipped.
 pub(in crate::cli) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {

@@ -1,6 +1,6 @@
 //! Flags and helpers that all client commands share: the server, the tenant, and the selection of profiles.
 //!
-//! In: flags. Out: a caller of the server and a validated query.
+//! In: flags. Out: a [`Caller`] for the server, and a validated query.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ const SHORT_TYPES: [(&str, &str); 12] = [
     ("threadcreate", "threadcreate:threadcreate:count:threadcreate:count"),
 ];
 
-/// The label by which older versions of conprof distinguish profile types: a path that ends in Go's name of the type.
+/// Label that contains the path of a profile in older versions of conprof. The path ends in Go's name of the type.
 const PATH_LABEL: &str = "profile_path";
 
 /// Flags for the server that a command queries.
@@ -112,7 +112,7 @@ pub(crate) fn call_error(error: CallError) -> anyhow::Error {
 pub struct QueryArgs {
     /// Profiles: `TYPE{label="value", ...}`, or `{...}` with --type. TYPE is a five-part id such as
     /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block, or the
-    /// name that Go uses, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" determines it.
+    /// name that Go uses, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" determines the type.
     #[arg(value_name = "SELECTOR")]
     pub selector: Option<String>,
     /// Profile type, if SELECTOR names no profile type.
@@ -135,7 +135,7 @@ pub struct Question {
 }
 
 impl QueryArgs {
-    /// Splits the selector into the text before its conditions and the conditions.
+    /// Splits the selector into the profile type, which may be empty, and the conditions after it.
     fn parts(&self) -> anyhow::Result<(&str, Vec<Matcher>)> {
         let text = self.selector.as_deref().unwrap_or_default().trim();
         let open = text.find('{').unwrap_or(text.len());
@@ -187,7 +187,7 @@ impl QueryArgs {
 
 /// Removes the condition on [`PATH_LABEL`] and returns the last part of its path.
 fn take_path(matchers: &mut Vec<Matcher>) -> Option<String> {
-    // Only a condition that matches its own text determines the path.
+    // A condition such as `profile_path!="..."` does not match its own value, so it does not determine the path.
     let place = matchers
         .iter()
         .position(|matcher| matcher.name() == PATH_LABEL && matcher.matches_value(matcher.value()))?;

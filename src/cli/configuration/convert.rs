@@ -33,10 +33,11 @@ pub struct ConvertArgs {
     /// `coroot` for Kubernetes manifests.
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = Format::names())]
     pub source_format: Option<String>,
-    /// Omit and print the parts of another program's file that cannot be converted.
+    /// Skip the parts of another program's file that cannot be converted, and list them on standard error.
     #[arg(short, long, requires = "source_format")]
     pub bypass_errors: bool,
-    /// Arguments of the converter: `push-url=URL`, the server that receives the profiles (http://localhost:4040).
+    /// Arguments of the converter. `push-url=URL` sets the server that receives the profiles; it defaults to
+    /// http://localhost:4040.
     #[arg(
         short,
         long,

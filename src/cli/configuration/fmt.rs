@@ -1,8 +1,8 @@
 //! `alluvium fmt`: prints configurations in the canonical format. Alloy text is formatted exactly as `alloy fmt` does,
 //! byte for byte.
 //!
-//! The command reads standard input, files and folders, with all configuration files in them and in their subfolders.
-//! Files are replaced atomically and keep their permissions.
+//! The command reads standard input, files, and all configuration files in folders and their subfolders. With
+//! `--write`, it replaces files atomically and keeps their permissions.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ use alluvium_lang::Diagnostics;
         \n  alluvium fmt --test --diff config"
 )]
 pub struct FmtArgs {
-    /// Files to format, or folders, whose *.alloy, *.river and *.hcl files are formatted, including those in
-    /// subfolders; `-` or nothing reads standard input.
+    /// Files to format. In a folder and its subfolders, all *.alloy, *.river and *.hcl files are formatted. Without
+    /// files, or with `-`, the command formats standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Replace the files with the result instead of writing to standard output.
     #[arg(short, long)]
     pub write: bool,
-    /// Print the names of the files that are not formatted, and exit with 1 if there are any.
+    /// Print the names of the files that are not in canonical format, and exit with 1 if there are any.
     #[arg(short, long, conflicts_with = "write")]
     pub test: bool,
     /// Print the differences instead of the result.

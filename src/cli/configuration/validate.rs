@@ -19,7 +19,7 @@ use alluvium_lang::{Diagnostics, catalogue, codes};
         \nThe exit code is 1 if there is an error. Every mistake is shown with its position."
 )]
 pub struct ValidateArgs {
-    /// Configuration files, or folders whose *.alloy, *.river and *.hcl files are read as one.
+    /// Configuration files, or folders. The *.alloy, *.river and *.hcl files of a folder are read as one configuration.
     #[arg(required_unless_present = "explain")]
     pub paths: Vec<PathBuf>,
     /// Minimum stability that a component must have.

@@ -27,8 +27,8 @@ pub struct DiffArgs {
     /// Selector to compare with, in the form of SELECTOR. Defaults to SELECTOR itself.
     #[arg(long, value_name = "SELECTOR", conflicts_with = "base_files")]
     pub base: Option<String>,
-    /// Start of the time range to compare with. Defaults to the range of the same length before --from, or to the same
-    /// range if --base is given.
+    /// Start of the time range to compare with. By default, this range is as long as the range from --from to
+    /// --until, and ends at --from. With --base, both ranges are the same by default.
     #[arg(long, value_name = "TIME", requires = "base_until", conflicts_with = "base_files")]
     pub base_from: Option<String>,
     /// End of the time range to compare with, not included.

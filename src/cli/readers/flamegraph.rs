@@ -27,7 +27,7 @@ pub struct FlamegraphArgs {
     /// File to write; `-` is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "flamegraph.svg")]
     pub output: PathBuf,
-    /// Maximum number of frames. If there are more, the smallest are folded.
+    /// Maximum number of frames. If there are more, the smallest are combined into frames named `other`.
     #[arg(long, value_name = "COUNT", default_value_t = 16384, value_parser = clap::value_parser!(i64).range(1..))]
     pub max_nodes: i64,
     /// Width of the picture in pixels.

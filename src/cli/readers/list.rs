@@ -67,7 +67,7 @@ pub(crate) async fn run(args: ListArgs) -> anyhow::Result<()> {
     for flag in listing.unmatched() {
         eprintln!("--{flag} matched no frame");
     }
-    // A search path of the user changes the printed names. The current folder must not change them.
+    // `--source-path` also changes the printed file names. Its default, the current folder, must not change them.
     let searched = if given.search.is_empty() {
         let current = std::env::current_dir().context("cannot determine the current folder")?;
         SourcePaths {

@@ -1,4 +1,4 @@
-//! `alluvium pgo`: merges CPU profiles into one for profile-guided optimization by Go's compiler.
+//! `alluvium pgo`: merges CPU profiles into one profile, for profile-guided optimization by Go's compiler.
 //!
 //! The merged profile comes from a server, from a data folder, or from files. The profile must contain the start lines
 //! of functions.
@@ -103,7 +103,8 @@ fn packed(profile: &Profile<'_>) -> anyhow::Result<Vec<u8>> {
     if profile.functions.iter().all(|function| function.start_line == 0) {
         bail!(
             "the profile lacks the start lines of functions, which Go's compiler requires: use profiles \
-             that a Go program (1.20 or later) made of itself, from files (--file) or a server that stores start lines"
+             that a Go program (1.20 or later) recorded of itself, from files (--file) or from a server that stores \
+             start lines"
         );
     }
     Ok(pprof::gzip(&pprof::encode(profile)))

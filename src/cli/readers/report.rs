@@ -47,7 +47,7 @@ pub enum Granularity {
     Functions,
     /// A function by its name and file.
     Filefunctions,
-    /// A source file, as pprof distinguishes files.
+    /// A source file. As in pprof, functions that start at different lines of the file have different rows.
     Files,
     /// A line in the source of a function.
     Lines,
@@ -119,7 +119,7 @@ impl ReportArgs {
         report
     }
 
-    /// Returns true if only the number of rows and their order are given.
+    /// Returns true unless a flag other than `--nodecount` and `--cum` is given.
     pub(super) fn is_plain(&self) -> bool {
         self.focus.is_none()
             && self.ignore.is_none()

@@ -67,8 +67,8 @@ fn above(path: &str) -> String {
     clean(&path[..end]).into_owned()
 }
 
-/// Returns the content of a file, or nothing for a folder. Devices and pipes are not opened, because reading them might
-/// not end.
+/// Returns the content of a file, or no bytes for a folder. Devices and pipes are not opened, because reading them
+/// might not end.
 fn open(path: &str) -> Result<Vec<u8>, OpenError> {
     let kind = std::fs::metadata(path)?;
     if kind.is_dir() {

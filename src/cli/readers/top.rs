@@ -1,6 +1,6 @@
 //! `alluvium top`: prints the functions with the largest values, as `go tool pprof -top` does.
 //!
-//! The merged profile comes from the server, or from files. Values are exact, since no node is folded.
+//! The merged profile comes from the server, or from files. All values are exact, and no functions are combined.
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -26,7 +26,7 @@ pub struct TopArgs {
     #[command(flatten)]
     pub report: ReportArgs,
     /// Format of the result. JSON contains integers in the profile's own unit.
-    // This argument has its own id, which differs from those of all other arguments named `format`.
+    // This argument has its own id, which differs from the ids of all other arguments named `format`.
     #[arg(
         id = "answer_format",
         long = "format",

@@ -60,7 +60,7 @@ pub struct RecordArgs {
     /// stands for more time.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub cpu_budget: Option<f64>,
-    /// Maximum memory of tables, names and buffers, in MiB.
+    /// Maximum memory of unwind tables, names and buffers, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..))]
     pub memory_budget: u32,
     /// Sample stacks by perf events alone. This is automatic if the kernel refuses BPF programs.
@@ -224,7 +224,7 @@ fn record(
     let mut text = account_text(&window, args.frequency, elapsed);
     text.push_str(&refused_text(&opener));
     if let Engine::Events(why) = &engine {
-        text.push_str(&format!("by perf events without a BPF program: {why}\n"));
+        text.push_str(&format!("sampled by perf events without a BPF program: {why}\n"));
     }
     if args.top > 0 && tree.total() > 0 {
         text.push_str(&TopTable::from_tree(&tree).render(args.top, "nanoseconds"));
@@ -289,8 +289,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
         .map(|(stop, count)| (stop.name(), count))
         .collect();
     let mut text = format!(
-        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of others, {} missed; {} with an \
-         incomplete stack",
+        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of other processes, {} missed; {} \
+         with an incomplete stack",
         window.ticks(),
         after.expected,
         elapsed.as_secs_f64(),
@@ -319,8 +319,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     text
 }
 
-/// Returns lines about files of processes that were not read, and about parts of files that were left out. The text is
-/// empty if there are none.
+/// Returns two lines with counts by reason: files of processes that were not read, and parts of files that were left
+/// out. A line without counts is omitted.
 fn refused_text(opener: &Opener) -> String {
     let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
     let excesses = Omission::ALL

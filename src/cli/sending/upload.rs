@@ -56,7 +56,7 @@ pub struct UploadArgs {
 #[derive(Debug)]
 pub struct Sent {
     pub path: PathBuf,
-    /// One line that describes each profile of the file, or the reason why the file was not sent.
+    /// For each profile of the file, a line that describes the profile; or the reason why the file was not sent.
     pub result: anyhow::Result<Vec<String>>,
 }
 
@@ -139,7 +139,7 @@ enum Time {
     OwnOr(i64),
 }
 
-/// Reads a file and adds labels. Returns the profiles, and one line that describes each profile.
+/// Reads a file and adds labels. Returns the profiles, and for each profile a line that describes the profile.
 fn prepare(
     path: &Path,
     content: &Bytes,

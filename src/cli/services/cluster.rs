@@ -1,7 +1,7 @@
 //! The flags `--cluster.*` of `alluvium run`: Alloy's flags and two additional flags.
 //!
 //! In: a command line. Out: the collector's options for the cluster. Without `--cluster.enabled` the other flags have
-//! no effect, as in Alloy. With `--cluster.enabled`, flags of unsupported features are refused by name.
+//! no effect, as in Alloy. With `--cluster.enabled`, a flag that enables an unsupported feature is refused by name.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,8 @@ pub struct ClusterArgs {
     /// Network interfaces whose address is advertised if the port is open on all interfaces; `all` for any.
     #[arg(long = "cluster.advertise-interfaces", default_value = "eth0,en0")]
     pub advertise_interfaces: String,
-    /// Address of the datagrams between collectors (UDP). Defaults to the address of the HTTP endpoints (not in Alloy).
+    /// Address on which datagrams of other collectors arrive (UDP). Defaults to the address of the HTTP endpoints (not
+    /// in Alloy).
     #[arg(long = "cluster.listen-addr", default_value = "", value_name = "HOST:PORT")]
     pub listen_addr: String,
     /// File with a secret of 16 bytes or more, the same for all collectors of the cluster (not in Alloy).
@@ -51,7 +52,7 @@ pub struct ClusterArgs {
         conflicts_with = "join_addresses"
     )]
     pub discover_peers: String,
-    /// Interval between lookups of the collectors to join; 0 for never.
+    /// Interval between lookups of the collectors to join; 0 for no further lookup once a collector is found.
     #[arg(long = "cluster.rejoin-interval", default_value = "60s", value_parser = go_duration)]
     pub rejoin_interval: Duration,
     /// Maximum number of collectors to contact at each lookup; 0 for all.
@@ -78,7 +79,7 @@ pub struct ClusterArgs {
     /// Number of collectors that must be present before this collector scrapes its share of the targets.
     #[arg(long = "cluster.wait-for-size", default_value_t = 0)]
     pub wait_for_size: u32,
-    /// Maximum time to wait for these collectors; 0 for no limit.
+    /// Maximum time to wait for the number of collectors in --cluster.wait-for-size; 0 for no limit.
     #[arg(long = "cluster.wait-timeout", default_value = "0s", value_parser = go_duration)]
     pub wait_timeout: Duration,
 }

@@ -17,7 +17,7 @@ use alluvium_telemetry::logs::{LogHandle, Settings};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  alluvium demo --target localhost:9090")]
 pub struct DemoArgs {
-    /// Address and port of the server and its page.
+    /// Address and port of the server and its web page.
     #[arg(long, value_name = "ADDR", default_value = DEFAULT_LISTEN, env = "ALLUVIUM_LISTEN")]
     pub listen: String,
     /// Additional host name under which browsers may reach the port; may be repeated.

@@ -28,7 +28,7 @@ use alluvium_telemetry::logs::{LogHandle, Settings};
         localhost:12345/-/reload`; a failed reload changes nothing."
 )]
 pub struct RunArgs {
-    /// Configuration file, or a folder whose configuration files are read as one.
+    /// Configuration file, or a folder whose configuration files are read as one configuration.
     pub path: PathBuf,
     /// Flags of the HTTP endpoints.
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub struct ServerArgs {
     /// itself.
     #[arg(long = "server.http.memory-addr", default_value = collector::MEMORY_ADDRESS, value_parser = host_and_port)]
     pub memory_addr: String,
-    /// Path prefix of the page and of its JSON API.
+    /// Path prefix of the web page and of its JSON API.
     #[arg(long = "server.http.ui-path-prefix", default_value = "/")]
     pub ui_path_prefix: String,
     /// Serve the collector's own profiles under /debug/pprof.
@@ -95,14 +95,15 @@ pub struct ServerArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// Format of the configuration: `alloy`, or `conprof`, `coroot`, `kube-profefe`, `parca` or `prometheus`. All but
-    /// `alloy` are converted at each load.
+    /// Format of the configuration: `alloy`, or `conprof`, `coroot`, `kube-profefe`, `parca` or `prometheus`. If the
+    /// format is not `alloy`, the configuration is converted at each load.
     #[arg(long = "config.format", default_value = "alloy")]
     pub format: String,
-    /// Omit and log the parts of another format that cannot be converted, instead of refusing the configuration.
+    /// Skip and log the parts of a configuration that cannot be converted, instead of refusing the configuration.
     #[arg(long = "config.bypass-conversion-errors", go_bool = false)]
     pub bypass_conversion_errors: bool,
-    /// Arguments of the converter: `push-url=URL`, the server that receives the profiles (http://localhost:4040).
+    /// Arguments of the converter. `push-url=URL` sets the server that receives the profiles; it defaults to
+    /// http://localhost:4040.
     #[arg(long = "config.extra-args", default_value = "")]
     pub extra_args: String,
     /// Reload automatically when the configuration on disk changes (not in Alloy).

@@ -12,7 +12,7 @@ pub struct ServerFlags {
     /// clients.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
-    /// URL of Prometheus, or of a compatible server, whose metrics the page shows beside profiles.
+    /// URL of Prometheus, or of a compatible server, whose metrics the web page shows beside profiles.
     #[arg(
         long = "prometheus-url",
         value_name = "URL",

@@ -38,7 +38,7 @@ pub struct SqlArgs {
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
     /// Output format of the result.
-    // This argument has its own id, which differs from those of all other arguments named `format`.
+    // This argument has its own id, which differs from the ids of all other arguments named `format`.
     #[arg(
         id = "answer_format",
         long = "format",

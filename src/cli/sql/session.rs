@@ -137,7 +137,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
 /// The meaning of an input line.
 #[derive(Debug, PartialEq, Eq)]
 enum Input {
-    /// The statement continues on the next line.
+    /// The statement is not complete yet, or the line is empty.
     More,
     Statement(String),
     /// A command of the prompt, split into words.

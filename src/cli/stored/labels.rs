@@ -16,7 +16,7 @@ use alluvium_profile::pprof::SampleLabel;
                         alluvium labels service_name --match '{region=\"eu\"}' --from now-1d\n  \
                         alluvium labels route --file cpu.pb.gz")]
 pub struct LabelsArgs {
-    /// Label whose values to list. Without it, the command lists the names of all labels.
+    /// Label whose values the command lists. Without NAME, the command lists the names of all labels.
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// Conditions on the labels of the series: `{label="value", ...}`.

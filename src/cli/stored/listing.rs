@@ -14,7 +14,7 @@ use alluvium_wire::querier::QuerierClient;
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
     /// Output format of the result.
-    // This argument has its own id, which differs from those of all other arguments named `format`.
+    // This argument has its own id, which differs from the ids of all other arguments named `format`.
     #[arg(
         id = "answer_format",
         long = "format",

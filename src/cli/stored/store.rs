@@ -56,11 +56,13 @@ enum Format {
 enum StoreCommand {
     /// Check the folder for damaged, missing and unneeded files. Fails if profiles are damaged. Changes nothing.
     Check(Folder),
-    /// Remove unfinished writes. Loses nothing and reports its changes.
+    /// Remove unfinished writes, correct the logs of the tables, and return damaged records to the log. Loses nothing
+    /// and reports its changes.
     Repair {
         #[command(flatten)]
         folder: Folder,
-        /// Continue with the remaining data if parts of the tables or the log are missing, so that no server starts.
+        /// Accept that parts of the tables or of the log are missing. A server refuses to start on such a folder.
+        /// With this flag, the repair marks the folder as complete, so a server starts with the remaining data.
         #[arg(long)]
         accept_loss: bool,
     },
@@ -73,7 +75,7 @@ enum StoreCommand {
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
-    /// Print sizes: tables, days, levels of merging, bytes per value. Changes nothing.
+    /// Print sizes: tables, days, merge levels, bytes per value. Changes nothing.
     Stats(Folder),
     /// Merge all files that can be merged.
     Compact(Folder),

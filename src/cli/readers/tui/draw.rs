@@ -109,7 +109,7 @@ fn top(buffer: &mut Buffer, areas: &Areas, state: &State) {
     );
 }
 
-/// Returns the name and the sample type of a profile type. A text without the five parts is returned unchanged.
+/// Returns the name and the sample type of a profile type. A text that does not have five parts is returned unchanged.
 fn short(kind: &str) -> &str {
     let ends: Vec<usize> = kind.match_indices(':').map(|(at, _)| at).collect();
     if ends.len() == 4 { &kind[..ends[1]] } else { kind }

@@ -1,6 +1,6 @@
 //! The event loop: keys, new pictures, timers and signals change the state. The screen is drawn after each event.
 //!
-//! A separate thread reads keys and tasks compute pictures, so that neither waits for the other.
+//! A separate thread reads keys, and background tasks compute pictures, so that neither waits for the other.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(super) async fn run(
     refresh: Option<Duration>,
 ) -> anyhow::Result<()> {
     let mut keys = keys().context("cannot read keys")?;
-    let mut ends = Ends::listen().context("cannot listen to signals")?;
+    let mut ends = Ends::listen().context("cannot listen for signals")?;
     let mut ticks = refresh.map(|every| {
         let mut ticks = interval_at(Instant::now() + every, every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -60,10 +60,10 @@ pub(super) async fn run(
         screen.draw(state).context("cannot draw the screen")?;
         tokio::select! {
             event = keys.recv() => {
-                // Handles all keys that arrived meanwhile before the screen is drawn.
+                // All events that have arrived are handled before the screen is drawn again.
                 let mut next = event;
                 loop {
-                    // The terminal has been closed.
+                    // `None` means that the terminal has been closed.
                     let Some(event) = next else { return Ok(()) };
                     match act(&event, state, &mut work) {
                         Action::Quit => return Ok(()),

@@ -1,7 +1,7 @@
 //! Positions of frames on the screen, and their neighbours.
 //!
 //! In: a graph, the frame that fills the width, and the width. Out: columns. A frame that is narrower than a column is
-//! not shown, unless it is selected.
+//! shown only if it is the selected frame or one of the callers of that frame.
 
 use crate::cli::readers::tui::graph::{Graph, ROOT};
 

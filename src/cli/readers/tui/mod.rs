@@ -73,7 +73,7 @@ pub(crate) async fn run(args: TuiArgs, logs: LogHandle) -> anyhow::Result<()> {
     events::run(&mut state, &mut screen, source, is_live.then_some(args.refresh)).await
 }
 
-/// If the selector is the path of a file, reads that file.
+/// If the selector is the path of a file, moves it to the list of files to read.
 fn with_file(mut source: SourceArgs) -> SourceArgs {
     let is_file = |selector: &String| source.files.is_empty() && Path::new(selector).is_file();
     if let Some(path) = source.query.selector.take_if(|selector| is_file(selector)) {

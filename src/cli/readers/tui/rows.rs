@@ -37,8 +37,8 @@ impl Order {
 /// Returns the functions of the frames within `root`, sorted.
 pub(super) fn rows(graph: &Graph, root: usize, order: Order) -> Vec<Row> {
     let mut values = vec![(0i64, 0i64); graph.names.len()];
-    // The search is depth-first, without recursion. `open` contains the number of times that a function is on the path
-    // from the root.
+    // The search is depth-first, without recursion. For each function, `open` contains the number of its frames on the
+    // path from the root.
     let mut open = vec![0usize; graph.names.len()];
     let mut work = vec![(root, true)];
     while let Some((index, is_entering)) = work.pop() {

@@ -23,7 +23,7 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn open(colours: Colours) -> io::Result<Self> {
-        // `crossterm` reads NO_COLOR itself, but the flag has already decided whether it applies.
+        // `crossterm` reads NO_COLOR itself, but `colours` already takes NO_COLOR and the flag `--color` into account.
         ratatui::crossterm::style::force_color_output(colours != Colours::None);
         match ratatui::try_init() {
             Ok(terminal) => Ok(Self { terminal, colours }),
@@ -34,7 +34,7 @@ impl Screen {
         }
     }
 
-    /// Draws the changed cells. Terminals that support it show all changes at once.
+    /// Draws the changed cells. Terminals that support synchronized updates show all changes at once.
     pub(super) fn draw(&mut self, state: &mut State) -> io::Result<()> {
         execute!(stdout(), BeginSynchronizedUpdate)?;
         let drawn = self.terminal.draw(|frame| {

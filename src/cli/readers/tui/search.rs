@@ -87,7 +87,7 @@ pub(super) struct Found {
     names: Vec<bool>,
     /// Matching frames that lie within no other match, the largest first.
     pub frames: Vec<usize>,
-    /// Sum of the values of these frames.
+    /// Sum of the totals of `frames`.
     pub sum: i64,
 }
 
@@ -127,8 +127,8 @@ impl Found {
         self.names.get(name).copied().unwrap_or_default()
     }
 
-    /// Returns the next match after `from`, or the previous match, in a cycle. If `from` is not a match, returns the
-    /// first or the last match.
+    /// Returns the match after `from`, or the match before `from` if `is_forward` is false. The first match follows the
+    /// last match. If `from` is not a match, returns the first match, or the last match if `is_forward` is false.
     pub(super) fn step(&self, from: usize, is_forward: bool) -> Option<usize> {
         let count = self.frames.len();
         let at = self.frames.iter().position(|frame| *frame == from);

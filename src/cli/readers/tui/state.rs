@@ -358,7 +358,7 @@ impl State {
         };
     }
 
-    /// Undoes the last zoom, or else clears the search.
+    /// Undoes the last zoom, or clears the search if no frame is zoomed.
     fn back(&mut self) {
         if self.zooms.pop().is_none() {
             self.search.clear();

@@ -107,7 +107,7 @@ pub struct ServeArgs {
     /// TLS.
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
-    /// PEM file of the certificate's key.
+    /// PEM file of the private key that belongs to --tls-cert.
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
     /// PEM file of the certificate authorities whose client certificates are accepted.

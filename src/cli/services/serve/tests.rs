@@ -142,8 +142,8 @@ impl Site {
         text.lines().skip(1).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the number of profiles for each tenant: of the CPU type, and of the other type. Profiles and samples
-    /// must agree.
+    /// Returns two numbers for each tenant: of the profiles with CPU time, and of the profiles with counts of samples.
+    /// A number is -1 if the tables of profiles and of samples differ.
     async fn left(&self) -> Vec<(i64, i64)> {
         let mut left = Vec::new();
         for tenant in TENANTS {
@@ -212,13 +212,13 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
         assert!(Instant::now() < deadline, "the samples stay fine");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // After 2.25 days the first counts of `mixed` are deleted, after 4 days the counts that were pushed 1.5 days later.
+    // `mixed` keeps counts of samples for 2 days: the first are deleted after 2.25 days, the second after 4 days.
     site.pass(0.75);
     site.becomes([(2, 2), (2, 2), (2, 1)]).await;
     site.pass(1.75);
     site.becomes([(2, 2), (2, 2), (2, 0)]).await;
-    // After 5.25 days `short` loses the profiles without a longer period. For its CPU profiles the type's period of 10
-    // days applies.
+    // After 5.25 days `short` loses its first counts of samples, which it keeps for 5 days. Its profiles with CPU time
+    // are kept for 10 days, the period of the type.
     site.pass(1.25);
     site.becomes([(2, 2), (2, 1), (2, 0)]).await;
     site.pass(5.0);

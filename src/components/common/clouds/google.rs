@@ -1,7 +1,8 @@
 //! Google's application default credentials, and the identity of a machine.
 //!
-//! Credentials are looked up in the order of Google's tools: the file that an environment variable names, the file of
-//! the user, the machine. Out: a bearer token, which is cached until shortly before it expires.
+//! Credentials are looked up in the order of Google's tools: the file that an environment variable names, the file in
+//! the user's home folder, the metadata service of the machine. Out: a bearer token, which is cached until shortly
+//! before it expires.
 
 use std::path::PathBuf;
 use std::sync::Arc;

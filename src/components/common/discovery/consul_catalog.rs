@@ -129,7 +129,7 @@ impl Catalog {
     }
 }
 
-/// A health check, in the form in which catalog and agent return it.
+/// A health check, as the catalog and the agent return it.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct Check {

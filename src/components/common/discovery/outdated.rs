@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::discovery::discovery_error::DiscoveryError;
 
-/// The reason why some of the last listed targets are out of date, although others could be listed.
+/// The reason why some of the last listed targets are out of date, although other targets could be listed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Outdated {
     /// Some parts of a discovery could not be listed.

@@ -34,10 +34,10 @@ pub(crate) struct WebApi {
     timeout: Duration,
 }
 
-/// A response with a success status.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// A success status, or 304 if the client's version is current.
+    /// Status of the response. Public functions return only success statuses and 304 (not modified).
     pub(crate) status: StatusCode,
     /// Headers of the response.
     pub(crate) headers: HeaderMap,

@@ -126,7 +126,7 @@ struct Status {
 }
 
 impl Program {
-    /// Returns the program of a kubeconfig file in `folder`. A command with a slash is relative to the folder. A
+    /// Returns the program of a kubeconfig file in `folder`. A relative path with a slash starts at the folder. A
     /// command without a slash is looked up in PATH.
     pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, ExecError> {
         if !VERSIONS.contains(&&*exec.api_version) {

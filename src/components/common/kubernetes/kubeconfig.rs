@@ -31,7 +31,7 @@ pub(super) enum KubeconfigError {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ContentError {
     /// The file is not YAML of the expected form. The text of the parser's error may contain a secret.
-    #[error("cannot be read: invalid YAML or an unexpected value at line {line}, column {column}")]
+    #[error("there is invalid YAML or an unexpected value at line {line}, column {column}")]
     Syntax { line: u64, column: u64 },
     #[error("it has no current-context")]
     NoContext,
@@ -200,8 +200,8 @@ fn named<'a, T>(kind: &'static str, list: &'a [Named<T>], name: &str) -> Result<
     })
 }
 
-/// Returns the credential of a user. As in kubectl, a token file takes precedence over a token. A program has the
-/// lowest precedence.
+/// Returns the credential of a user. As in kubectl, a token file takes precedence over a token. The credential
+/// plugin (`exec`) has the lowest precedence.
 fn credential(user: &User, folder: &Path) -> Result<Credential, ExecError> {
     let bearer = |credentials| Credential::Authorization {
         scheme: "Bearer".into(),
@@ -316,7 +316,7 @@ users:
         assert_eq!(format!("{:?}", program.credential), "Provided((token of aws))");
         let broken = error(("token: unused", "token: [hush, hush]"));
         assert!(
-            broken.starts_with("cannot be read") && !broken.contains("hush"),
+            broken.starts_with("there is invalid YAML") && !broken.contains("hush"),
             "{broken}"
         );
     }

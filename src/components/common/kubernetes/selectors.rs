@@ -101,9 +101,9 @@ fn requirements(text: &str) -> Result<Vec<&str>, SelectorError> {
     let (mut parts, mut start, mut inside) = (Vec::new(), 0, false);
     for (at, letter) in text.char_indices() {
         match letter {
-            '(' if inside => return wrong("a `(` inside parentheses"),
+            '(' if inside => return wrong("there is a `(` inside parentheses"),
             '(' => inside = true,
-            ')' if !inside => return wrong("a `)` without its `(`"),
+            ')' if !inside => return wrong("there is a `)` without its `(`"),
             ')' => inside = false,
             ',' if !inside => {
                 parts.push(&text[start..at]);
@@ -113,7 +113,7 @@ fn requirements(text: &str) -> Result<Vec<&str>, SelectorError> {
         }
     }
     if inside {
-        return wrong("a `(` without its `)`");
+        return wrong("there is a `(` without its `)`");
     }
     parts.push(&text[start..]);
     Ok(parts)

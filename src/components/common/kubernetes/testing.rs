@@ -1,7 +1,7 @@
 //! A small API server for tests: paged lists, watches, bookmarks, expired versions, refused requests, tokens.
 //!
-//! It implements the HTTP protocol of the API's documentation. Its only state is the log of all changes, from which it
-//! builds every response. All pages of a list have the version of the first page, as with etcd.
+//! It implements the HTTP protocol of the API's documentation. It stores the objects only as a log of all changes, and
+//! builds each list and watch from this log. All pages of a list have the version of the first page, as with etcd.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct State {
     token: Option<String>,
     /// Kinds for which requests are forbidden.
     forbidden: Vec<String>,
-    /// The ways in which a test has ended all watches so far, oldest first.
+    /// One entry for each time that a test has ended all watches, oldest first.
     ends: Vec<End>,
     /// Maximum number of objects on a page, whatever the request says.
     largest_page: Option<usize>,

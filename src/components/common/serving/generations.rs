@@ -1,5 +1,5 @@
-//! The run loop of a component that listens: after a change of its arguments, new listeners take over, and the old
-//! listeners finish their requests at the same time.
+//! The run loop of a component that listens: after a change of its arguments, new listeners take over while the old
+//! listeners finish their requests.
 //!
 //! In: a function that creates the listeners for the arguments in force. Out: served connections, and the health of the
 //! component. The function opens no ports: `listening` opens them when the component is built or updated.

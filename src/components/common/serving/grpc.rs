@@ -15,7 +15,7 @@ use alluvium_wire::connect::{Code, Compression, ConnectError};
 use alluvium_wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers};
 use alluvium_wire::grpc_status;
 
-/// Responds to a call of either protocol with the result of `work`: the encoded response, or an error. `count` is
+/// Responds to a gRPC or gRPC-Web call with the result of `work`: the encoded response, or an error. `count` is
 /// called once, with the status that the response would have over HTTP.
 pub(crate) async fn serve<Work>(request: Request, count: impl Fn(u16), work: impl Fn(Request) -> Work) -> Response
 where

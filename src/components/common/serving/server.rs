@@ -89,7 +89,7 @@ arguments! {
         server_write_timeout: Duration = "30s",
     }
     blocks {
-        /// Settings of HTTP/2 on the HTTP server.
+        /// Settings of HTTP/2 on the HTTP server. Only `max_concurrent_streams` has an effect.
         http2: Http2,
         /// TLS settings of the server.
         tls: Option<ServerTls>,
@@ -104,8 +104,8 @@ arguments! {
         listen_port: Port = 0,
         /// Maximum age of a connection. Not limited by default.
         max_connection_age: Option<Duration>,
-        /// Maximum time that requests of a connection beyond its maximum age may take to finish. Not limited by
-        /// default.
+        /// Maximum time for the requests of a connection to finish after the connection has reached its maximum age.
+        /// Not limited by default.
         max_connection_age_grace: Option<Duration>,
         /// Idle timeout of a connection without a request. Not limited by default.
         max_connection_idle: Option<Duration>,
@@ -126,7 +126,7 @@ arguments! {
 arguments! {
     /// Address and connection limit of a server.
     pub(crate) struct Listen {
-        /// Maximum number of concurrent connections. 0 means no limit.
+        /// Maximum number of concurrent connections. 0 means 65536.
         conn_limit: i64 = 0,
         /// Address to listen on. An empty text means all addresses.
         listen_address: Arc<str> = "",
@@ -162,7 +162,7 @@ arguments! {
 arguments! {
     /// The body of `http > http2 { }`.
     pub(crate) struct Http2 {
-        /// If true, HTTP/2 is enabled.
+        /// Accepted without an effect: HTTP/2 is always enabled.
         enabled: bool = false,
         /// Idle timeout of a connection without a request. 0 means no limit.
         idle_timeout: Duration = "0s",

@@ -193,7 +193,7 @@ fn client_verifier(
     Ok(Some(verifier))
 }
 
-/// Accepts a client's certificate from any issuer. TLS still verifies that the client has its key.
+/// Accepts a client's certificate from any issuer. TLS still verifies that the client has the certificate's key.
 #[derive(Debug)]
 struct AnyCertificate {
     mandatory: bool,

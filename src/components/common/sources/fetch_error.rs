@@ -19,7 +19,7 @@ pub(crate) enum FetchError {
     File(#[from] TextError),
     #[error("cannot list the folder {}: {source}", path.display())]
     Folder { path: PathBuf, source: io::Error },
-    /// A server or another program did not return the value. Each component has its own type.
+    /// A server or another program did not return the value. Each component has its own error type.
     #[error(transparent)]
     Remote(Box<dyn Error + Send + Sync>),
 }

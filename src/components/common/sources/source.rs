@@ -53,8 +53,8 @@ type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError
 struct Source<A> {
     context: Context,
     make: Make<A>,
-    /// The current fetch. The lock is held during an export, so that a late value of an old fetch is never exported
-    /// after a value of the new fetch. The lock is not held during a fetch.
+    /// The [`Fetch`] for the current arguments. The lock is held during an export, so that a late value for old
+    /// arguments is never exported after a value for new arguments. The lock is not held while a value is fetched.
     fetch: Mutex<Arc<dyn Fetch>>,
     /// Wakes the run loop after a change of the watched folder.
     changed: Arc<Notify>,

@@ -170,8 +170,8 @@ impl Watches {
         is_new
     }
 
-    /// Starts a query for a subject at the time `at`. If `index` is 0, Consul answers immediately. Otherwise it answers
-    /// after the next change.
+    /// Starts a query for a subject at the time `at`. If `index` is 0, Consul answers immediately. Otherwise Consul
+    /// answers after the next change, or when the wait of the query ends.
     fn ask(&self, state: &mut State, subject: Arc<str>, index: u64, at: Instant) {
         let share = u32::try_from(state.services.len()).unwrap_or(u32::MAX).max(1);
         let turn = self.interval.saturating_mul(PLACES) / share;

@@ -26,9 +26,9 @@ arguments! {
 arguments! {
     /// The body of `attach_metadata { }`.
     pub(crate) struct AttachMetadata {
-        /// If true, labels and annotations of the namespace are added.
+        /// If true, a target gets the labels and annotations of its namespace.
         namespace: bool = false,
-        /// If true, labels and annotations of the node are added.
+        /// If true, a target gets the labels and annotations of its node.
         node: bool = false,
     }
 }

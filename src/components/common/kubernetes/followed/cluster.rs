@@ -12,13 +12,13 @@ use crate::common::kubernetes::objects::{
 };
 use crate::common::kubernetes::watch::Event;
 
-/// A kind whose objects the cluster stores.
+/// A kind of objects that [`Cluster`] stores.
 pub(super) trait Stored: Described {
     fn store(cluster: &Cluster) -> &Store<Self>;
     fn store_mut(cluster: &mut Cluster) -> &mut Store<Self>;
 }
 
-/// A kind that has targets.
+/// A kind of objects that have targets.
 pub(super) trait Discovered: Stored + Default {
     /// Returns the targets of an object.
     fn targets(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> Vec<Target>;
@@ -45,7 +45,7 @@ macro_rules! stores {
                 Self { attached, texts: Texts::default(), $( $store: Store::default(), )* }
             }
 
-            /// Marks the objects for which `is_settled` returns true as unchanged.
+            /// Marks each object as unchanged if `is_settled` returns true for its key.
             pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
                 $( self.$store.settle(is_settled); )*
             }

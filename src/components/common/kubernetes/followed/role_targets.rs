@@ -14,7 +14,7 @@ pub(super) struct RoleTargets {
     role: Role,
     choose: Choose,
     ready: BTreeMap<Key, Vec<Value>>,
-    /// Reasons why targets of an object are left out.
+    /// For each object with targets that are left out, the reason.
     complaints: BTreeMap<Key, String>,
 }
 

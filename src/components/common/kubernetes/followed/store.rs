@@ -114,7 +114,7 @@ impl<T> Store<T> {
         &self.changed
     }
 
-    /// Drops the content of the changed objects for which `is_settled` returns true, and keeps their keys.
+    /// Drops the content of each changed object if `is_settled` returns true for its key. The key stays.
     pub(super) fn empty(&mut self, is_settled: &dyn Fn(&Key) -> bool)
     where
         T: Default,
@@ -126,7 +126,7 @@ impl<T> Store<T> {
         }
     }
 
-    /// Marks the objects for which `is_settled` returns true as unchanged.
+    /// Marks each object as unchanged if `is_settled` returns true for its key.
     pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
         self.changed.retain(|key| !is_settled(key));
     }

@@ -21,8 +21,8 @@ pub(crate) struct Failure {
 /// The cause of a failure. The causes are ordered by the chance that a retry succeeds, the highest chance first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureKind {
-    /// The endpoint cannot accept anything at present: network error, timeout, 429, 502, 503, 504, wrong credentials,
-    /// wrong path.
+    /// The endpoint cannot accept anything at present: network error, timeout, 502, 503, 504, wrong credentials, wrong
+    /// path, or a 429 that the settings allow to retry.
     Endpoint,
     /// The endpoint failed on this request (500 and similar), perhaps because of the profiles.
     Server,

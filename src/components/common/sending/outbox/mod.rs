@@ -260,7 +260,7 @@ impl Outbox {
     }
 
     /// Writes to all queues. If the disk does not respond in time, returns an error, but sends the profiles if the disk
-    /// stores them later. If the producer sends them again with the same ids, servers recognize the duplicates.
+    /// stores them later. If the producer sends the profiles again with the same ids, servers recognize the duplicates.
     async fn write(&self, endpoints: Vec<Endpoint>, profiles: Vec<RawProfile>) -> Option<SinkError> {
         let senders = endpoints.clone();
         let count = profiles.len() as u64;

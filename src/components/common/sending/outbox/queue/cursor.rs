@@ -12,7 +12,7 @@ use alluvium_base::segment;
 /// The position of a record: the start of the record's framing. The default position is before all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Number of the current segment.
+    /// Number of the segment that contains the record.
     pub segment: u64,
     /// Offset in the segment's file, in bytes.
     pub offset: u64,

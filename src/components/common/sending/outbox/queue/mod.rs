@@ -215,8 +215,8 @@ impl Queue {
         for entry in &dropped {
             self.metrics.dropped(DropReason::Disk, 1, u64::from(entry.length));
         }
-        // If the position cannot be saved for lack of space, a restart does not find the segment and continues with the
-        // next segment.
+        // If the position cannot be saved for lack of space, a restart does not find the deleted segment and continues
+        // with the next segment.
         let _ = self.save(&mut state);
         Some(dropped.len() as u64)
     }

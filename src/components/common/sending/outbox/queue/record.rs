@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use alluvium_profile::Labels;
 
-    /// Written by the first release of the format, in which the queue had its own codec.
+    /// A record in the format of the first release, in which the queue had its own codec.
     const OLD: &[u8] = b"\x01{h\xe5\xcf\x8b\x01\0\0\x04\0\0\x007b1d\
         \x02\0\0\0\x08\0\0\0__name__\x0b\0\0\0process_cpu\x0c\0\0\0service_name\x03\0\0\0a/b\x1f\x8b\0";
 
