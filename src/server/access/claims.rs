@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use http::StatusCode;
 use jsonwebtoken::{Algorithm, Header, decode_header};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -49,9 +50,9 @@ enum FetchError {
     Client(#[from] ClientError),
     /// The request failed. The error does not contain the URL.
     #[error(transparent)]
-    Request(reqwest::Error),
+    Request(Box<dyn std::error::Error + Send + Sync>),
     #[error("the issuer responded with status {0}")]
-    Status(reqwest::StatusCode),
+    Status(StatusCode),
     #[error(transparent)]
     Body(#[from] BodyError),
     #[error(transparent)]
@@ -169,7 +170,7 @@ impl Issuer {
     async fn request_keys(&self) -> Result<Keys, FetchError> {
         let request = self.client.get(self.options.jwks_url.clone()).await?;
         let response = request.send().await;
-        let response = response.map_err(|error| FetchError::Request(error.without_url()))?;
+        let response = response.map_err(|error| FetchError::Request(Box::new(error.without_url())))?;
         if !response.status().is_success() {
             return Err(FetchError::Status(response.status()));
         }

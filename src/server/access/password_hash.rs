@@ -114,7 +114,7 @@ impl Hash {
         }
     }
 
-    /// Parses a PHC string.
+    /// Parses the PHC string of a hash by Argon2id.
     fn read_argon2id(text: &str) -> Result<Self, HashError> {
         let hash = PasswordHash::new(text).map_err(|_| HashError::Form)?;
         let has_parts = hash.salt.as_ref().is_some_and(|salt| salt.len() >= SALT_BYTES)

@@ -13,7 +13,6 @@ use ring::hmac;
 
 use crate::server::access::identity::{Identity, Rights, RoleError, TenantScope};
 use crate::server::access::password_hash::{Hash, HashError, new_hash};
-use crate::server::access::watched::FileError;
 use alluvium_profile::TenantError;
 
 /// Minimum length of the password of a new user, in characters.
@@ -96,17 +95,17 @@ pub(super) enum Quick {
 
 impl Users {
     /// Parses the text of a users file.
-    pub(super) fn read(text: &str) -> Result<Self, FileError> {
+    pub(super) fn read(text: &str) -> Result<Self, UsersError> {
         let mut known = HashMap::new();
         let lines = text.lines().map(str::trim).enumerate();
         for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             let wrong = |source| UsersError::Line { line: at + 1, source };
             let (name, user) = User::read(line).map_err(wrong)?;
             if known.insert(name.to_owned(), user).is_some() {
-                return Err(wrong(LineError::Twice(name.to_owned())).into());
+                return Err(wrong(LineError::Twice(name.to_owned())));
             }
             if known.len() > MOST_USERS {
-                return Err(UsersError::Most.into());
+                return Err(UsersError::Most);
             }
         }
         let by_cost = known.values().map(|user| (user.hash.cost(), &user.hash));

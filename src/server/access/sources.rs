@@ -16,11 +16,11 @@ use crate::server::access::certificate::common_name;
 use crate::server::access::claims::{Issuer, is_jwt};
 use crate::server::access::identity::{Identity, Right, Rights, TenantScope};
 use crate::server::access::options::{AccessError, AccessOptions, CertificateRule};
-use crate::server::access::passwords::{Quick, Users};
+use crate::server::access::passwords::{Quick, Users, UsersError};
 use crate::server::access::refusal::Refusal;
 use crate::server::access::secret::{Digest, digest};
 use crate::server::access::sessions::{LENGTH, Proof};
-use crate::server::access::tokens::{PREFIX, Tokens};
+use crate::server::access::tokens::{EntriesError, PREFIX, Tokens};
 use crate::server::access::watched::{FileError, Watched};
 
 /// Maximum number of concurrent password derivations. Each of them needs up to 19 MiB of memory.
@@ -28,8 +28,8 @@ const DERIVATIONS: usize = 2;
 
 /// All sources of a server.
 pub(super) struct Sources {
-    tokens: Option<Watched<Tokens>>,
-    users: Option<Watched<Users>>,
+    tokens: Option<Watched<Tokens, EntriesError>>,
+    users: Option<Watched<Users, UsersError>>,
     certificates: Option<Vec<CertificateRule>>,
     issuer: Option<Arc<Issuer>>,
     /// Tokens that allow deletion and, on a single-tenant server, `/flush`.

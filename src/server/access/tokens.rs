@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::access::identity::{Identity, Rights, RoleError, TenantScope};
 use crate::server::access::secret::{self, Digest, digest};
-use crate::server::access::watched::FileError;
 use alluvium_base::file::replace;
 use alluvium_profile::TenantError;
 
@@ -30,7 +29,10 @@ const LONGEST_NAME: usize = 100;
 pub enum TokenError {
     /// The file cannot be read or written.
     #[error("cannot use the tokens file `{}`: {source}", path.display())]
-    File { path: PathBuf, source: FileError },
+    File { path: PathBuf, source: io::Error },
+    /// The text of the file is not valid.
+    #[error("cannot use the tokens file `{}`: {source}", path.display())]
+    Entries { path: PathBuf, source: EntriesError },
     /// Another token already has the name.
     #[error("the token `{0}` exists already: revoke it first, or choose another name")]
     Taken(String),
@@ -85,7 +87,7 @@ pub(super) struct Tokens(HashMap<Digest, Arc<Identity>>);
 
 impl Tokens {
     /// Parses the text of a tokens file.
-    pub(super) fn read(text: &str) -> Result<Self, FileError> {
+    pub(super) fn read(text: &str) -> Result<Self, EntriesError> {
         let mut tokens = HashMap::new();
         for entry in parse(text)?.tokens {
             let identity = entry.identity()?;
@@ -169,22 +171,25 @@ fn alone(path: &Path) -> Result<File, TokenError> {
 
 fn contents(path: &Path) -> Result<Contents, TokenError> {
     match std::fs::read_to_string(path) {
-        Ok(text) => parse(&text).map_err(|error| wrong(path, error)),
+        Ok(text) => parse(&text).map_err(|source| invalid(path, source)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
         Err(error) => Err(wrong(path, error)),
     }
 }
 
 fn write(path: &Path, contents: &Contents) -> Result<(), TokenError> {
-    let text = serde_json::to_string_pretty(contents).map_err(|error| wrong(path, EntriesError::Json(error)))?;
+    let text = serde_json::to_string_pretty(contents).map_err(|error| invalid(path, error.into()))?;
     replace(path, text.as_bytes()).map_err(|error| wrong(path, error))
 }
 
-fn wrong(path: &Path, error: impl Into<FileError>) -> TokenError {
-    TokenError::File {
-        path: path.to_owned(),
-        source: error.into(),
-    }
+fn wrong(path: &Path, source: io::Error) -> TokenError {
+    let path = path.to_owned();
+    TokenError::File { path, source }
+}
+
+fn invalid(path: &Path, source: EntriesError) -> TokenError {
+    let path = path.to_owned();
+    TokenError::Entries { path, source }
 }
 
 fn parse(text: &str) -> Result<Contents, EntriesError> {

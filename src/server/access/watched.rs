@@ -39,12 +39,9 @@ pub enum FileError {
     Users(#[from] UsersError),
 }
 
-/// Parser of the text of a file.
-type Parser<T> = fn(&str) -> Result<T, FileError>;
-
-pub(super) struct Watched<T> {
+pub(super) struct Watched<T, E> {
     path: PathBuf,
-    parse: Parser<T>,
+    parse: fn(&str) -> Result<T, E>,
     state: Mutex<State<T>>,
 }
 
@@ -55,9 +52,9 @@ struct State<T> {
     value: Option<Arc<T>>,
 }
 
-impl<T> Watched<T> {
+impl<T, E: Into<FileError>> Watched<T, E> {
     /// Reads the file, if there is one. Fails if the file is unusable.
-    pub(super) fn open(path: &Path, parse: Parser<T>) -> Result<Self, FileError> {
+    pub(super) fn open(path: &Path, parse: fn(&str) -> Result<T, E>) -> Result<Self, FileError> {
         let looked = Instant::now();
         let stamp = stamp(path)?;
         let value = stamp.map(|stamp| load(path, stamp, parse)).transpose()?.map(Arc::new);
@@ -120,11 +117,15 @@ fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
     }
 }
 
-fn load<T>(path: &Path, (_, length, _): Stamp, parse: Parser<T>) -> Result<T, FileError> {
+fn load<T, E: Into<FileError>>(
+    path: &Path,
+    (_, length, _): Stamp,
+    parse: fn(&str) -> Result<T, E>,
+) -> Result<T, FileError> {
     if length > MAX_BYTES {
         return Err(FileError::Length);
     }
-    parse(&std::fs::read_to_string(path)?)
+    parse(&std::fs::read_to_string(path)?).map_err(Into::into)
 }
 
 #[cfg(test)]
@@ -137,7 +138,7 @@ mod tests {
     }
 
     /// Moves the time of the last check back, so that the next call checks the file again.
-    fn again<T>(watched: &Watched<T>) {
+    fn again<T, E>(watched: &Watched<T, E>) {
         watched.state.lock().looked = Instant::now().checked_sub(2 * PAUSE).unwrap();
     }
 
