@@ -387,7 +387,7 @@ async fn story() {
     cluster.wires.beyond.lock().unwrap().clear();
     cluster.settle(begin, "the cut heals", &[&five]).await;
 
-    println!("| event | collectors | targets that moved | until all had | longest pause | too soon |");
+    println!("| event | collectors | targets that moved | until all had moved | longest pause | early scrapes |");
     println!("| --- | --- | --- | --- | --- | --- |\n{}", cluster.report);
 }
 
