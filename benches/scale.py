@@ -206,7 +206,7 @@ LIMITS = [
 # The steps of the plan in order. Each row lists its changes in addition to the rows above.
 CHANGES = [
     ("the present program", {}),
-    ("1 roles: servers without maintenance list no objects", {"listers": 1}),
+    ("1 roles: only servers that run maintenance send listings", {"listers": 1}),
     ("2 a query runs on all servers", {"askers": "nodes"}),
     ("3 the log in the bucket, a segment every 250 ms (a replicated log sends no requests to S3)", {"segment": 0.25}),
     ("4 one maintainer for each partition, on all servers", {"maintainers": "nodes"}),
