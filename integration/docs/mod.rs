@@ -2,8 +2,8 @@
 //! work.
 //!
 //! In: every Markdown file that git tracks. Out: the offending lines. A block marked `alloy` is a whole configuration:
-//! it must parse, pass validation and be formatted. Mark a part of a configuration `alloy fragment`. The program must
-//! accept every line `alluvium ...` in a block marked `sh`. The test does not judge prose.
+//! it must parse, pass validation and be formatted. A part of a configuration is marked `alloy fragment`. The program
+//! must accept every line `alluvium ...` in a block marked `sh`. The test does not judge prose.
 
 mod names;
 mod scale;
