@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The model of docs/scale.md: computes fleets of pods from measured unit costs.
 
-    benches/scale.py [NAME=VALUE ...]   print its tables, with changed assumptions or settings of the code
+    benches/scale.py [NAME=VALUE ...]   print the tables of that page, with changed assumptions or settings of the code
 
 `make figures` writes the tables between the marks of the page and checks them, with figures.py. Unit costs are medians of docs/benchmarks/*.json; a missing cost is
 reported as not measured. ASSUMED has the values without a benchmark, each with its reason. CODE has the settings of the code, each with the text that states it. Every
@@ -28,12 +28,12 @@ MIB = 1 << 20
 ASSUMED = {
     "profiles": (8, "per pod and minute", "profiles", "as measured: CPU and heap, each four times a minute. The five types that Alloy scrapes from a Go program by "
                  "default are 20 profiles: see the other assumptions"),
-    "kinds": (6, "", "types of values in these profiles", "two of CPU, four of heap (`src/testing/fleet/draw.rs`); from the size `split` on, each type has separate files"),
-    "tenants": (1, "", "tenants, of equal size", "the usual installation; every flush writes separate files for each tenant"),
-    "service_pods": (30, "", "pods of a service", "the measured fleet has three; a large fleet has larger services, not only more of them"),
+    "kinds": (6, "", "number of sample types in the profiles of a pod", "two of CPU, four of heap (`src/testing/fleet/draw.rs`); a merge of at least `split` bytes writes separate files for each type"),
+    "tenants": (1, "", "number of tenants, which are of equal size", "the usual installation; every flush writes separate files for each tenant"),
+    "service_pods": (30, "", "number of pods of a service", "the measured fleet has three; a large fleet has larger services, not only more of them"),
     "retention": (30, "days", "retention of profiles", "a month, so that a release can be compared with the previous one"),
     "questions": (0.1, "per pod and day", "flame graph queries", "two per day by one engineer for every twenty pods; each over one hour, with nothing cached"),
-    "whole": (0.01, "of the queries", "flame graph queries over all services", "few users look at everything; all other queries are about one service"),
+    "whole": (0.01, "", "share of the flame graph queries that cover all services", "few users look at everything; all other queries are about one service"),
     "busy": (0.5, "", "share of its processors that a server uses on average", "the rest is for peaks, for the failure of a server, and for work that was not measured"),
     "node_cores": (2, "", "processors of a server", "as on the measured machine; no server with more was measured"),
     "node_gb": (8, "GB", "memory of a server", "as on the machine whose price is below"),
@@ -42,13 +42,13 @@ ASSUMED = {
     "live_bytes": (200, "bytes", "size of a live file's entry in a checkpoint, compressed", "a path with two ids, four pairs of bounds, a checksum; not measured"),
     "entry_bytes": (400, "bytes", "memory of a server for a live file", "counted from `FileEntry` and its texts; not measured"),
     "found_bytes": (250, "bytes", "memory for an object of a listing", "counted from `ListedObject` and its path; not measured"),
-    "slack": (4 / 3, "", "ratio of the memory of a head's columns to their contents", "vectors double their capacity when full; as soon as `make bench-disk` has counted flushes, the model uses that count instead"),
+    "slack": (4 / 3, "", "ratio of the memory of a head's columns to their contents", "vectors double their capacity when full; not used once `make bench-disk` has counted flushes"),
     "page": (1000, "keys", "keys in the response to one LIST", "the maximum of S3, which is the default of `object_store`"),
-    "put_price": (0.005, "$ per thousand", "PUT and LIST", "list price of S3 Standard, US East (N. Virginia), as public pages quote it; read on 2026-11-24 in stored "
+    "put_price": (0.005, "$ per thousand", "price of PUT and LIST requests", "list price of S3 Standard, US East (N. Virginia), as public pages quote it; read on 2026-11-24 in stored "
                   "copies, most without a date, not from Amazon. DELETE costs nothing; Alluvium deletes with POSTs of one key each, which the model counts as DELETE"),
-    "get_price": (0.0004, "$ per thousand", "GET", "from the same source as the price of a PUT"),
-    "gb_price": (0.023, "$ per GB and month", "storage", "from the same source, for the first 50 TB; 0.022 up to 500 TB, 0.021 beyond. Traffic within the region costs nothing"),
-    "node_price": (0.0816, "$ per hour", "a server", "on-demand list price of m7g.large (two processors, 8 GB), US East (N. Virginia), from the same source. "
+    "get_price": (0.0004, "$ per thousand", "price of GET requests", "from the same source as the price of a PUT"),
+    "gb_price": (0.023, "$ per GB and month", "price of storage", "from the same source as the price of a PUT, for the first 50 TB; 0.022 up to 500 TB, 0.021 beyond. Traffic within the region costs nothing"),
+    "node_price": (0.0816, "$ per hour", "price of a server", "on-demand list price of m7g.large (two processors, 8 GB), US East (N. Virginia), from the same source as the price of a PUT. "
                    "It is a 64-bit Arm machine; the program was measured on x86-64"),
 }
 
@@ -64,36 +64,36 @@ CODE = {
     "fewest": (8, "minimum number of flushed files of one merge", "src/store/maintenance/plan.rs", "min_files: 8"),
     "inputs": (32, "maximum number of files of one merge", "src/store/maintenance/plan.rs", "max_inputs: 32"),
     "target": (16 * MIB, "size in bytes up to which files of a day are merged", "src/store/maintenance/plan.rs", "target_bytes: 16 << 20"),
-    "split": (4 * MIB, "size in bytes from which each type has separate files", "src/store/maintenance/plan.rs", "split_bytes: 4 << 20"),
+    "split": (4 * MIB, "size in bytes of a merge from which each type gets separate files", "src/store/maintenance/plan.rs", "split_bytes: 4 << 20"),
     "round": (10, "seconds between rounds of maintenance", "src/store/maintenance/config.rs", "interval: Duration::from_secs(10)"),
     "cpu_share": (0.5, "share of a processor for merging", "src/store/maintenance/config.rs", "cpu_share: 0.5"),
     "vacuum": (600, "seconds between vacuums", "src/store/maintenance/config.rs", "vacuum_interval: Duration::from_mins(10)"),
     "delay": (3600, "seconds until a removed file is deleted", "src/store/maintenance/config.rs", "deletion_delay: Duration::from_hours(1)"),
     "log_days": (7, "days for which entries of a table's log are kept", "src/store/maintenance/retention/vacuum.rs", "LOG_AGE: Duration = Duration::from_hours(168)"),
     "put": (16 * MIB, "maximum bytes of a file that is written by one PUT", "src/store/tables/bucket/mod.rs", "PUT_BYTES: u64 = 16 << 20"),
-    "part": (8 * MIB, "bytes of each part of a larger file", "src/store/tables/bucket/mod.rs", "PART_BYTES: usize = 8 << 20"),
+    "part": (8 * MIB, "bytes of each part of a file that one PUT cannot write", "src/store/tables/bucket/mod.rs", "PART_BYTES: usize = 8 << 20"),
     "block": (MIB, "bytes of a block that a query reads", "src/store/tables/bucket/cache.rs", "BLOCK_BYTES: u64 = 1 << 20"),
     "timeout": (60, "timeout of a query in seconds", "src/query/common/types.rs", "timeout: Duration::from_mins(1)"),
     "fleet_services": (20, "services of the measured fleet", "src/testing/fleet/shape.rs", "services: 20"),
-    "fleet_pods": (3, "pods of each of these services", "src/testing/fleet/shape.rs", "pods: 3"),
+    "fleet_pods": (3, "pods of each service of the measured fleet", "src/testing/fleet/shape.rs", "pods: 3"),
 }
 # Requests to S3: source, PUT, LIST, GET, and the functions, by file below src/store or src/query. a: attempts of a commit; p: the probability that the last commit
 # of this server is older than the last checkpoint, so that the server must read the checkpoint.
 REQUESTS = [
     ("flush: check the state of the four tables", "", "4", "4 × 3 p", {"store/flush/write.rs": "try_commit", "store/tables/delta/mod.rs": "reload committed"}),
-    ("flush: files, for each tenant and day; fewer if no stack is new", "4", "", "", {"store/flush/files.rs": "write_table", "store/tables/bucket/mod.rs": "upload"}),
-    ("flush: entries of the four logs", "4 a", "4 a", "4 × 3 p a", {"store/tables/delta/mod.rs": "try_append refresh", "store/tables/delta/commit.rs": "commit"}),
-    ("merge: for each 16 MiB of a file that is not in the local cache", "", "", "1", {"store/maintenance/merge/input.rs": "open", "store/tables/bucket/mod.rs": "open_file"}),
-    ("merge: new files", "1 to 6", "", "", {"store/maintenance/merge/rewrite.rs": "run", "store/flush/files.rs": "finish"}),
-    ("merge: entry of the log", "a", "a", "2 × 5 a", {"store/maintenance/exchange.rs": "exchange", "store/tables/delta/replace.rs": "try_replace", "store/tables/delta/mod.rs": "list"}),
-    ("checkpoint of a table, every 50 commits", "2", "1", "9", {"store/tables/delta/mod.rs": "checkpoint"}),
+    ("flush: write the files of each tenant and day; fewer if no stack is new", "4", "", "", {"store/flush/files.rs": "write_table", "store/tables/bucket/mod.rs": "upload"}),
+    ("flush: append an entry to each of the four logs", "4 a", "4 a", "4 × 3 p a", {"store/tables/delta/mod.rs": "try_append refresh", "store/tables/delta/commit.rs": "commit"}),
+    ("merge: read an input file that is not in the local cache, for every 16 MiB of the file", "", "", "1", {"store/maintenance/merge/input.rs": "open", "store/tables/bucket/mod.rs": "open_file"}),
+    ("merge: write the new files", "1 to 6", "", "", {"store/maintenance/merge/rewrite.rs": "run", "store/flush/files.rs": "finish"}),
+    ("merge: append an entry to the log", "a", "a", "2 × 5 a", {"store/maintenance/exchange.rs": "exchange", "store/tables/delta/replace.rs": "try_replace", "store/tables/delta/mod.rs": "list"}),
+    ("write a checkpoint of a table, every 50 commits", "2", "1", "9", {"store/tables/delta/mod.rs": "checkpoint"}),
     ("check whether a checkpoint is due, every 5 commits", "", "", "1", {"store/tables/delta/mod.rs": "checkpoint_if_due last_checkpoint"}),
-    ("read a checkpoint of another server, each server", "", "", "3", {"store/tables/delta/mod.rs": "refresh"}),
-    ("read an entry of a log, each server once", "", "", "1", {"store/tables/bucket/counted.rs": "remember"}),
-    ("poll for commits of other servers, each server, every 15 s", "", "4", "5 for each table that changed", {"store/flush/sync.rs": "poll", "store/tables/delta/mod.rs": "files"}),
-    ("check for entries after the last one, one with each LIST of a log; it costs less than a tenth of the LIST, and the prices above do not include it", "", "", "1",
+    ("read a checkpoint that another server wrote, on each server", "", "", "3", {"store/tables/delta/mod.rs": "refresh"}),
+    ("read an entry of a log, once on each server", "", "", "1", {"store/tables/bucket/counted.rs": "remember"}),
+    ("poll for commits of other servers, on each server, every 15 s", "", "4", "5 for each table that changed", {"store/flush/sync.rs": "poll", "store/tables/delta/mod.rs": "files"}),
+    ("check for an entry after the last one, after each LIST of a log; it costs less than a tenth of the LIST, and the prices above do not include it", "", "", "1",
      {"store/tables/delta/log_store.rs": "complete find_file"}),
-    ("vacuum, each server and table, every 10 minutes", "", "1 + the pages of the table + 2 × the pages of its log", "6",
+    ("vacuum of a table, on each server, every 10 minutes", "", "1 + pages of the table + 2 × pages of the table's log", "6",
      {"store/maintenance/retention/vacuum_job.rs": "run", "store/maintenance/retention/vacuum.rs": "dead_files read_on trim_log", "store/tables/root.rs": "parquet_files log_files"}),
     ("query with nothing cached", "", "", "3 for each file of the type and hour, 2 for each file of names",
      {"query/stacks/sums.rs": "blocks_of", "query/scan/read.rs": "choose", "store/tables/bucket/reader.rs": "read"}),
@@ -141,7 +141,7 @@ UNITS = {
     "per_flush": ("profiles per flush", lambda of: of("disk", "disk.profiles") / max(1, of("disk", "disk.jobs.flush"))),
     "disk_ms": ("acknowledgement on a real disk during flushes and merges, p99, ms", lambda of: of("disk", "disk.ack_ms.p99")),
     "offered": ("profiles per second in an open loop without a refusal; the model uses the lower of this rate and the rate with 64 clients", lambda of: of("peer", "ours.highest_rate_per_s")),
-    "series_kb": ("memory of a series with functions that no other series has, kB: difference between 1,000 services and 20 services",
+    "series_kb": ("memory of a series with functions that no other series has, kB: from the difference between a fleet of 1,000 services and one of 20",
                   lambda of: 1000 * (of("wide", "fill.memory.anon_mb") - of("small", "fill.memory.anon_mb")) / (980 * 3 * 2)),
     "wide_ms": ("first flame graph of one of a thousand services, over two minutes, ms", lambda of: of("wide", "first.flame_service_1h.first_ms")),
     "history": ("ratio of the duration of the same query with ten times the history", lambda of: of("growth", "growth.question.flame_service_1h.ratio")),
@@ -190,7 +190,7 @@ def shaped(unit, of, bench):
 
 # Limits: name, description, the name of the fleet's value, the maximum of this value, its unit, and the steps of the plan that raise the limit.
 LIMITS = [
-    ("a single server", "number of servers: with several, each has new profiles and a log that the others lack", "nodes", lambda s: 1, "",
+    ("a single server", "number of servers: if there are several, each has new profiles and a log that the others cannot read", "nodes", lambda s: 1, "",
      "1 roles, 2 queries on all heads, 3 a log that outlives its machine"),
     ("the thread that merges and cleans", "seconds of work per second of the one thread that merges and cleans", "maintenance", lambda s: 1, "", "4 one maintainer for each partition"),
     ("the thread that flushes", "seconds of waiting per second of the thread that flushes and polls", "flushing", lambda s: 1, "", "5 commits in batches"),
@@ -200,18 +200,18 @@ LIMITS = [
     ("memory", "memory of a server: its peak, its list of files, a listing", "memory_gb", lambda s: s["node_gb"], "GB", "4, 5, larger files"),
     ("a query about a service", "a flame graph of a service over an hour, nothing cached", "service_s", lambda s: s["timeout"], "s", "2, files by service"),
     ("a query about everything", "a flame graph of all services over an hour, nothing cached", "whole_s", lambda s: s["timeout"], "s", "2 on all servers"),
-    ("the price of requests", "ratio of the cost of requests to that of servers and storage", "dear", lambda s: 1, "", "1, 4, 5; larger heads"),
+    ("the price of requests", "ratio of the cost of requests to the cost of servers and storage", "dear", lambda s: 1, "", "1, 4, 5; larger heads"),
 ]
 
 # The steps of the plan in order. Each row lists its changes in addition to the rows above.
 CHANGES = [
     ("the present program", {}),
-    ("1 roles: servers without maintenance list nothing", {"listers": 1}),
+    ("1 roles: only servers that run maintenance send listings", {"listers": 1}),
     ("2 a query runs on all servers", {"askers": "nodes"}),
     ("3 the log in the bucket, a segment every 250 ms (a replicated log sends no requests to S3)", {"segment": 0.25}),
     ("4 one maintainer for each partition, on all servers", {"maintainers": "nodes"}),
     ("5 commits of all servers in batches of 10 s", {"batch": 10}),
-    ("6 open to other engines while it runs: no additional cost", {}),
+    ("6 other engines read the tables while servers run, at no additional cost", {}),
     ("not in the plan: merges up to 1.5 GiB for all types, log entries kept for a day", {"target": 1536 * MIB, "log_days": 1}),
 ]
 
@@ -232,9 +232,9 @@ UNKNOWN = [
     ("the highest rate in an open loop", "peer", "the number of servers"),
     ("an hour of deployments with new stacks", "soak", "memory, and how often the same stacks are written again"),
     ("requests of a flush, a merge, a poll and a vacuum", "a new bench: the load with an S3 server that counts requests. The metric `alluvium_store_object_requests_total` "
-     "counts a listing once, however many pages it has", "all numbers that are counted from the code here"),
-    ("duration of a request, and processor time of TLS and signatures", "the same bench with a real S3", "threads, commits, queries; the model includes no processor time for requests to a bucket"),
-    ("commits per second of several writers to one log", "the same bench with several servers", "the size from which tables must be split"),
+     "counts a listing once, however many pages it has", "all numbers of requests, which the model counts from the code"),
+    ("duration of a request, and processor time of TLS and signatures", "a new bench: the load with a real S3", "threads, commits, queries; the model includes no processor time for requests to a bucket"),
+    ("commits per second of several writers to one log", "a new bench: the load with several servers on an S3 server", "the size from which tables must be split"),
     ("bytes of a checkpoint by live and removed files, and the time to read it", "a new bench: a log with a million files", "the number of files that a table may have"),
     ("merging of arriving files in three steps", "`make bench-soak`, with the durations of maintenance jobs", "processors for merging, which depend on a figure measured by hand"),
     ("a server with more than two processors", "`make bench-server` on such a machine", "the minimum number of servers: one thread writes the log, one applies it"),
@@ -381,8 +381,8 @@ def breaks_table(of, s):
 
 def changes_table(pods, of, s):
     unit, lines, changed = units(of), [], dict(s)
-    shown = {"maintenance": "merging thread, s per second", "taken": "time share of commits to `samples`", "checkpoint_s": "read its checkpoint, s",
-             "service_s": "a service over an hour, s", "whole_s": "all services, s"}
+    shown = {"maintenance": "merging thread, s per second", "taken": "time share of commits to `samples`", "checkpoint_s": "time to read the checkpoint of `samples`, s",
+             "service_s": "query about a service over an hour, s", "whole_s": "query about all services over an hour, s"}
     for label, change in CHANGES:
         changed |= change
         m = changed_fleet(pods, unit, changed)

@@ -56,13 +56,13 @@ def memory(label, mode, target=None):
     """Returns rows about the memory of a process at the end of a step: the peak so far, and the present resident memory, private pages and mapped file pages."""
     return [(f"{label}: peak resident memory, MB", f"{mode}.memory.peak_mb", *([target] if target else [])),
             (f"{label}: resident memory at the end of this step, MB", f"{mode}.memory.resident_mb"),
-            (f"{label}: of that, private memory, MB", f"{mode}.memory.anon_mb"),
-            (f"{label}: of that, mapped file pages, MB", f"{mode}.memory.file_mb")]
+            (f"{label}: private part of the resident memory, MB", f"{mode}.memory.anon_mb"),
+            (f"{label}: mapped file pages in the resident memory, MB", f"{mode}.memory.file_mb")]
 
 
 def profiler(both):
     """Returns rows about the collector while two programs keep two CPUs busy."""
-    return [("agent, % of a CPU", "agent_cpu_percent"), ("BPF program, % of a CPU", "program_cpu_percent"), ("both, % of a CPU", "both_cpu_percent", both),
+    return [("agent, % of a CPU", "agent_cpu_percent"), ("BPF program, % of a CPU", "program_cpu_percent"), ("agent and BPF program, % of a CPU", "both_cpu_percent", both),
             ("BPF program, us per tick", "program_us_a_tick", "<= 15"), ("CPU time of the start, s", "start_cpu_s"), ("resident memory, MB", "resident_mb", "<= 120"),
             ("peak resident memory, MB", "peak_mb"), ("private memory, MB", "anon_mb"), ("mapped file pages, MB", "file_mb"), ("kernel maps, MB", "maps_mb", "<= 24")]
 
@@ -100,17 +100,17 @@ TABLES = {
         *memory("500 profiles/s and queries", "both", "<= 160"),
         ("bytes per stored value, all tables and their logs, merged", "merge.folder_bytes_per_value", "<= 1.0"),
         ("bytes per stored value, without the logs", "merge.parquet_bytes_per_value"),
-        ("start until ready with that data, s", "start.ready_with_data_s", "<= 1"),
+        ("start until ready with the data of the fill, s", "start.ready_with_data_s", "<= 1"),
         ("start until ready after SIGKILL during pushes, s", "killed.ready_with_data_s", "<= 1"),
-        ("acknowledged pushes before that kill", "killed.acknowledged_before"),
-        ("pushes without a response at that kill", "killed.under_way"),
+        ("acknowledged pushes before the SIGKILL", "killed.acknowledged_before"),
+        ("pushes without a response at the SIGKILL", "killed.under_way"),
     ]},
     "questions": {"bench": "server", "columns": {"first query of a new process": "first.*.first_ms", "after the fill": "query.*.median_ms",
                                                  "merged": "query-merged.*.median_ms"}, "judged": ["after the fill", "merged"], "rows": QUESTIONS},
     "rest": {"bench": "server", "columns": {"without pushes": "both.flame_graph_idle_ms.*", "during 500 profiles/s": "both.push.flame_graph_meanwhile_ms.*"}, "rows": [
-        ("flame graph of one service, p50, ms", "p50"), ("p90, ms", "p90"), ("p99, ms", "p99"),
-        ("the first query, which may read files and is not counted above, ms", "first"),
-        ("ratio of the p99 during pushes to that without", "p99_times_rest", "<= 2"),
+        ("flame graph of one service, p50, ms", "p50"), ("flame graph of one service, p90, ms", "p90"), ("flame graph of one service, p99, ms", "p99"),
+        ("first query, which may read files and is excluded from the quantiles, ms", "first"),
+        ("ratio of the p99 during pushes to the p99 without pushes", "p99_times_rest", "<= 2"),
     ]},
     "peer": {"bench": "peer", "columns": {"Pyroscope": "peer.*", "Alluvium": "ours.*"}, "rows": [
         ("highest offered rate without refusals and with a p99 below 1 s, profiles/s", "highest_rate_per_s"),
@@ -121,11 +121,11 @@ TABLES = {
         ("MB of pprof per CPU-second, until the acknowledgement", "fill.raw_mb_per_cpu_s_until_acknowledged"),
         ("MB of pprof per CPU-second, until the server is idle", "fill.raw_mb_per_cpu_s"),
         ("MB of pprof per CPU-second, including all merges (only Alluvium merges on demand)", "merge.raw_mb_per_cpu_s_with_fill"),
-        ("idle, % of a CPU, not included above", "idle_cpu_percent"),
-        ("bytes per stored value, whole data folder, that of Alluvium merged", "stored_at_rest.folder_bytes_per_value"),
+        ("idle server, % of a CPU, not included in the other rows", "idle_cpu_percent"),
+        ("bytes per stored value of the whole data folder (of Alluvium: after merges)", "stored_at_rest.folder_bytes_per_value"),
         ("peak resident memory during fill and queries, MB", "memory_after_questions.peak_mb"),
         ("private memory after fill and queries, MB", "memory_after_questions.anon_mb"),
-        ("start until ready, empty, s", "ready_empty_s"), ("start until ready with that data, s", "ready_with_data_s"),
+        ("start until ready with an empty folder, s", "ready_empty_s"), ("start until ready with the data of the fill, s", "ready_with_data_s"),
         *[(f"{label[:-4]}: first query of a new process, ms", f"first.{name}.first_ms") for label, name, _ in QUESTIONS],
         *[(f"{label[:-4]}: warm, ms", f"query.{name}.median_ms") for label, name, _ in QUESTIONS],
         ("flame graph, all services: sum of its values", "query.flame_all_1h.total"),
@@ -173,15 +173,15 @@ TABLES = {
         ("3,000 blocks: reload without a change, s", "chain_reload_seconds", "<= 0.05"),
         ("3,000 blocks: reload with one changed block, s", "chain_reload_one_changed_seconds"),
         ("3,000 blocks: resident memory, MB", "chain_resident_mb", "<= 25"),
-        ("of that, private memory, MB", "chain_anon_mb"), ("of that, mapped file pages, MB", "chain_file_mb"),
+        ("3,000 blocks: private memory, MB", "chain_anon_mb"), ("3,000 blocks: mapped file pages, MB", "chain_file_mb"),
         ("3,000 blocks, after reloads: resident memory, MB", "chain_reloaded_resident_mb", "<= 25"),
         ("3,000 blocks, after changes: resident memory, MB", "chain_changed_resident_mb"),
         ("3,000 blocks with a regular expression each: start until ready, s", "regex_ready_seconds"),
-        ("3,000 blocks with a regular expression each: resident memory, MB", "regex_resident_mb"), ("of that, private memory, MB", "regex_anon_mb"),
-        ("idle, one component: resident memory, MB", "idle_resident_mb", "<= 15"), ("of that, private memory, MB", "idle_anon_mb"),
+        ("3,000 blocks with a regular expression each: resident memory, MB", "regex_resident_mb"), ("3,000 blocks with a regular expression each: private memory, MB", "regex_anon_mb"),
+        ("idle, one component: resident memory, MB", "idle_resident_mb", "<= 15"), ("idle, one component: private memory, MB", "idle_anon_mb"),
         ("idle, one component: % of a CPU", "idle_cpu_percent", "<= 0.1"),
         ("100 targets, 5 types every 15 s: % of a CPU", "scrape_cpu_percent"), ("100 targets: resident memory, MB", "scrape_resident_mb"),
-        ("of that, private memory, MB", "scrape_anon_mb"), ("profiles scraped per minute", "scrape_profiles_per_minute")]},
+        ("100 targets: private memory, MB", "scrape_anon_mb"), ("100 targets: profiles scraped per minute", "scrape_profiles_per_minute")]},
     "hot": {"bench": "hot", "columns": {"MB/s": "*.mb_per_s", "median, us": "*.median_us"}, "rows": [
         (name, name) for name in (
             "pprof_gunzip", "pprof_decode", "pprof_stack_ids", "pprof_gunzip_decode_stack_ids", "pprof_encode", "pprof_gzip", "tree_insert_profile",
@@ -202,8 +202,8 @@ TABLES = {
     "slowdown": {"bench": "slowdown", "columns": {"without": "slowdown_99hz.percent.*.without", "with the collector": "slowdown_99hz.percent.*.with"}, "rows": [
         ("interrupted, % of the CPU time of fixed work", "interrupted"),
         ("preempted, % of the time", "preempted"),
-        ("increase of both together, % of the time", "lost"), ("mean of that increase", "mean"),
-        ("95 % confidence interval of the mean, plus or minus", "uncertain")]},
+        ("increase of interrupted and preempted time together, % of the time", "lost"), ("mean of the increase", "mean"),
+        ("95 % confidence interval of the mean of the increase, plus or minus", "uncertain")]},
     "mixed": {"bench": "mixed", "columns": {"node, two JVMs, four Pythons, rustc": "mixed_99hz.*"}, "rows": [
         ("resident memory, MB", "resident_mb", "<= 120"), ("peak resident memory, MB", "peak_mb"), ("kernel maps, MB", "maps_mb", "<= 24"),
         ("CPU time since the start, s", "cpu_s"), ("complete stacks, %", "whole_stacks_percent", ">= 98")]},

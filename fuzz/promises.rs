@@ -207,7 +207,7 @@ pub(super) fn files(data: &[u8]) {
     }
 }
 
-/// Any bytes after the beginning of a .NET trace are a trace or an error. The promises of other files apply.
+/// Any bytes after the beginning of a .NET trace are a trace or an error. A trace must keep the promises of [`files`].
 pub(super) fn nettrace(data: &[u8]) {
     files(&[b"Nettrace\x14\0\0\0!FastSerialization.1", data].concat());
 }

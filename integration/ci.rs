@@ -1,7 +1,7 @@
 //! Tests of the checks: `.ci/run` and the targets of the `Makefile` fail if something was not checked.
 //!
-//! In: both files, copied into a separate repository, and stand-ins for `make`, `cargo`, `git`, `npm` and `df`, which
-//! are short scripts. Out: exit status and text.
+//! In: `.ci/run` and the `Makefile`, copied into a separate repository, and short scripts that stand in for `make`,
+//! `cargo`, `git`, `npm` and `df`. Out: exit status and text.
 
 use std::path::Path;
 use std::process::Command;

@@ -204,8 +204,8 @@ impl Cluster {
         is_of_one && owners.len() == side.len()
     }
 
-    /// Waits until each target has a single collector on each side. Adds the time until the last target had moved after
-    /// `begin` to the report, and checks it against [`PROMISE`].
+    /// Waits until each target has a single collector on each side. Adds to the report the time from `begin` until the
+    /// last target had moved, and checks this time against [`PROMISE`].
     async fn settle(&mut self, begin: Instant, what: &str, sides: &[&[usize]]) {
         while !sides.iter().all(|side| self.is_settled(side)) {
             for program in self.running.values_mut() {
@@ -387,7 +387,7 @@ async fn story() {
     cluster.wires.beyond.lock().unwrap().clear();
     cluster.settle(begin, "the cut heals", &[&five]).await;
 
-    println!("| event | collectors | targets that moved | until all had | longest pause | too soon |");
+    println!("| event | collectors | targets that moved | until all had moved | longest pause | early scrapes |");
     println!("| --- | --- | --- | --- | --- | --- |\n{}", cluster.report);
 }
 

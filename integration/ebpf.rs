@@ -287,7 +287,7 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
     );
 }
 
-/// On 64-bit Arm, no rule describes frames of this size without a frame pointer.
+/// This test is only for x86-64: on 64-bit Arm, no rule describes frames of this size without a frame pointer.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_frame_of_600_000_bytes_is_walked_over() {

@@ -114,7 +114,8 @@ fn a_pipe_in_the_place_of_a_program_holds_up_nobody_and_the_program_has_its_name
     );
 }
 
-/// The loader ignores sections, so the program runs as before.
+/// The file of the running program gets 60,000 sections over the same endless notes. The loader ignores sections, so
+/// the program runs as before.
 #[test]
 fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,9 +24,9 @@ struct Raw {
     flat: BTreeMap<String, i64>,
     /// `function file:line` of all frames that have a line, where `file` is the last part of the path.
     places: BTreeSet<String>,
-    /// `places` without those that occur only in the first sample, whose duration is zero.
+    /// The entries of `places`, except those that occur only in the first sample, whose duration is zero.
     timed: BTreeSet<String>,
-    /// `places` with absolute paths, for folded stacks. Ruby's own functions have no absolute path.
+    /// The entries of `places` with absolute paths, for folded stacks. Ruby's own functions have no absolute path.
     absolute: BTreeSet<String>,
 }
 

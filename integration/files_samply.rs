@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::files_tools::{fixture, only, read, said};
 use crate::program::{alone, file_of, other};
 
-/// samply tries hardware events first. If there are none, samply assumes that the setting `perf_event_paranoid` forbids
-/// them. The mount replaces the setting by a file that allows them, for samply only.
+/// Shell script that runs samply with the setting `perf_event_paranoid` replaced by a file that allows hardware events,
+/// for samply only. If a machine has no hardware events, samply assumes that the setting forbids them.
 const ALLOWED: &str = "mount --bind \"$1\" /proc/sys/kernel/perf_event_paranoid && shift && exec \"$@\"";
 
 /// Returns the CPU time of all samples with a stack, in microseconds.

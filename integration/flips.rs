@@ -1,5 +1,5 @@
-//! One bit flips at a random position of a file of any kind in a data folder. The response is correct, or an error
-//! names the file. There is never a wrong response or a panic.
+//! Flips one bit at a random position of a file of any kind in a data folder. Each query then returns the correct
+//! response, or an error that names the file. There is never a wrong response or a panic.
 //!
 //! Each flip happens in a copy of a folder that a killed process left. The folder contains files of all tables (some
 //! merged), entries, checkpoints and their checksums, a log with records that are in no file, and a pending deletion.

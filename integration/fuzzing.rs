@@ -414,7 +414,7 @@ fn any_bytes_are_a_program_or_none() {
 
 #[test]
 fn any_bytes_are_call_frames_or_none() {
-    // Code that clang makes of a function for 64-bit Arm, and gcc for x86-64.
+    // The call frame information of one function: by clang for 64-bit Arm, and by gcc for x86-64.
     let arm = "\x10\0\0\0\0\0\0\0\x01zR\0\x01|\x1e\x01\x1b\x0c\x1f\0 \0\0\0\x18\0\0\0\0\0\0\0$\0\0\0\0D-D\x0e\x10";
     let intel = "\x14\0\0\0\0\0\0\0\x01zR\0\x01x\x10\x01\x1b\x0c\x07\x08\0\0\0\0\x10\0\0\0\
         \x1c\0\0\0$\0\0\0\x26\0\0\0\0D\x07\x10\0\0\0\0";

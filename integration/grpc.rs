@@ -32,8 +32,8 @@ use crate::http_store::{Site, push_some};
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// Records the tenants and names of profiles. Refuses profiles of the service `refused`, and never responds to profiles
-/// of the service `stuck`.
+/// Mock of the store. Records the tenants and names of profiles. Refuses profiles of the service `refused`, and never
+/// responds to profiles of the service `stuck`.
 #[derive(Default)]
 struct Double(Mutex<Vec<(TenantId, String)>>);
 

@@ -22,7 +22,7 @@ use crate::harness::TestServer;
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// Records its profiles. Refuses profiles whose label `refuse` names a kind of error.
+/// Mock of the store. Records the profiles, and refuses profiles whose label `refuse` names a kind of error.
 #[derive(Default)]
 struct Double {
     taken: Mutex<Vec<(TenantId, RawProfile)>>,

@@ -34,8 +34,8 @@ const RANGE_MS: i64 = 5_000;
 /// Nanoseconds that are added to a time in whole milliseconds.
 const NANOS: i64 = 123_456;
 
-/// Returns the profile for `push.v1`: 10 in `func1` called by `func2`, and 20 in `func1` alone, which belongs to a
-/// span.
+/// Returns the profile for `push.v1`: the value 10 in `func1` called by `func2`, and 20 in `func1` alone. The sample
+/// with 20 belongs to a span.
 fn pushed(time_nanos: i64, id: &str) -> RawProfile {
     let strings = ["", "made_up", "profilos", "func1", "func2", "profile_id", SPAN];
     let kind = google::ValueType { r#type: 1, unit: 2 };
@@ -91,8 +91,8 @@ fn pushed(time_nanos: i64, id: &str) -> RawProfile {
     }
 }
 
-/// Returns the profile for OTLP: 10 in `func2` called by `func1`, and 20 in `func1`. The first entry of the location
-/// table is not empty.
+/// Returns the profile for OTLP: the value 10 in `func2` called by `func1`, and 20 in `func1`. The first entry of the
+/// location table is not empty.
 fn exported(time_nanos: i64, method: &str) -> ExportProfilesServiceRequest {
     let strings = ["", "otlp_test", "samples", "count", "func1", "func2"];
     let attribute = |key: &str, value: &str| KeyValue {

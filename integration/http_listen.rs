@@ -1,4 +1,4 @@
-//! The port itself: the resources that slow, silent or many clients may hold, and how the server stops.
+//! The HTTP port: limits for the resources that slow, silent or many clients hold, and the stop of the server.
 //!
 //! Raw sockets act as clients. The test sets short timeouts of the server and never sleeps.
 

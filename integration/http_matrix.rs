@@ -1,8 +1,8 @@
 //! The matrix of status codes: 194 requests to eleven routes, each with the status that Pyroscope's clients expect,
 //! over Connect, gRPC and gRPC-Web.
 //!
-//! The cases were written for this project, from the number of cases that Pyroscope's own test has for each route and
-//! status. If a status differs on purpose, the case is in [`DIFFERENT`] with the reason, and in `docs/http-api.md`.
+//! The cases were written for this project; each route and status has as many cases as in Pyroscope's own test. If
+//! Alluvium returns another status on purpose, the case is in [`DIFFERENT`] with the reason, and in `docs/http-api.md`.
 
 use std::collections::BTreeMap;
 

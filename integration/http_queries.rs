@@ -278,7 +278,7 @@ async fn names_of_labels_are_those_of_all_types_and_a_merged_profile_names_its_o
     );
 }
 
-/// Pushes a profile of `main` that calls `work` (7, in a span) and `idle` (30, in none).
+/// Pushes a profile in which `main` calls `work` (value 7, in a span) and `idle` (value 30, outside of spans).
 async fn push_span(site: &Site, time_ms: i64) {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {

@@ -30,7 +30,7 @@ def flame_graph(graph, width=4):
 
 
 def whole_graph(graph, width=4):
-    """Does the same as `flame_graph`, and adds the other numbers of the response."""
+    """Converts a flame graph as `flame_graph` does, and adds the other numbers of the response."""
     graph = graph or {}
     beside = {key: int(graph.get(key, 0)) for key in ("total", "maxSelf", "leftTicks", "rightTicks")}
     return {"stacks": flame_graph(graph, width), **(beside if graph.get("names") else {})}

@@ -27,7 +27,7 @@ pub(crate) struct Targets {
     heap: Vec<Vec<Vec<u8>>>,
     contention: Vec<Vec<Vec<u8>>>,
     goroutines: Vec<Vec<Vec<u8>>>,
-    /// Number of scraped profiles, and number of pushed bytes.
+    /// Number of scraped profiles. `pushed` is the number of bytes of the collector's pushes.
     scraped: AtomicU64,
     pushed: AtomicU64,
 }

@@ -194,7 +194,7 @@ impl Running {
         let child = self.child.as_ref().context("the server was not started here")?;
         let told = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status()?;
         if !told.success() {
-            bail!("cannot tell the server to stop");
+            bail!("cannot send SIGTERM to the server");
         }
         let start = Instant::now();
         while start.elapsed() < PATIENCE {

@@ -80,7 +80,7 @@ fn the_installed_configuration_starts_both_services() {
     let folder = tempfile::tempdir().unwrap();
     install(folder.path());
     let own = folder.path().join("etc/alluvium");
-    // The folder also gets the file for eBPF, which refers to the receiver in the first file.
+    // The collector's folder also gets the file for eBPF, which refers to the receiver in the installed configuration.
     std::fs::copy(
         folder.path().join("usr/share/alluvium/ebpf.alloy"),
         own.join("collector/ebpf.alloy"),

@@ -2,8 +2,8 @@
 //! work.
 //!
 //! In: every Markdown file that git tracks. Out: the offending lines. A block marked `alloy` is a whole configuration:
-//! it must parse, pass validation and be formatted. Mark a part of a configuration `alloy fragment`. The program must
-//! accept every line `alluvium ...` in a block marked `sh`. The test does not judge prose.
+//! it must parse, pass validation and be formatted. A part of a configuration is marked `alloy fragment`. The program
+//! must accept every line `alluvium ...` in a block marked `sh`. The test does not judge prose.
 
 mod names;
 mod scale;
@@ -95,7 +95,7 @@ fn every_component_has_a_page_and_every_page_a_component() {
 #[test]
 fn adding_a_discovery_touches_the_files_that_contributing_lists() {
     let guide = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    let (_, list) = guide.split_once("The files that it touches").unwrap();
+    let (_, list) = guide.split_once("needs changes in the following files").unwrap();
     let rows = list.lines().skip_while(|line| !line.starts_with('|')).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
     let listed: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
