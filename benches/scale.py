@@ -42,7 +42,7 @@ ASSUMED = {
     "live_bytes": (200, "bytes", "size of a live file's entry in a checkpoint, compressed", "a path with two ids, four pairs of bounds, a checksum; not measured"),
     "entry_bytes": (400, "bytes", "memory of a server for a live file", "counted from `FileEntry` and its texts; not measured"),
     "found_bytes": (250, "bytes", "memory for an object of a listing", "counted from `ListedObject` and its path; not measured"),
-    "slack": (4 / 3, "", "ratio of the memory of a head's columns to their contents", "vectors double their capacity when full; not used once `make bench-disk` has counted flushes"),
+    "slack": (4 / 3, "", "ratio of the memory of a head's columns to their contents", "vectors double their capacity when full; as soon as `make bench-disk` has counted flushes, the model uses that count instead"),
     "page": (1000, "keys", "keys in the response to one LIST", "the maximum of S3, which is the default of `object_store`"),
     "put_price": (0.005, "$ per thousand", "price of PUT and LIST requests", "list price of S3 Standard, US East (N. Virginia), as public pages quote it; read on 2026-11-24 in stored "
                   "copies, most without a date, not from Amazon. DELETE costs nothing; Alluvium deletes with POSTs of one key each, which the model counts as DELETE"),
