@@ -26,8 +26,8 @@ MIB = 1 << 20
 
 # Name: value, unit, description, reason.
 ASSUMED = {
-    "profiles": (8, "per pod and minute", "profiles", "as measured: CPU and heap, each four times a minute. The five types that Alloy scrapes from a Go program by "
-                 "default are 20 profiles: see the other assumptions"),
+    "profiles": (8, "per pod and minute", "profiles", "as measured: CPU and heap, each four times a minute. Alloy scrapes five types from a Go program by "
+                 "default, which makes 20 profiles per minute: see the table with other assumptions"),
     "kinds": (6, "", "number of sample types in the profiles of a pod", "two of CPU, four of heap (`src/testing/fleet/draw.rs`); a merge of at least `split` bytes writes separate files for each type"),
     "tenants": (1, "", "number of tenants, which are of equal size", "the usual installation; every flush writes separate files for each tenant"),
     "service_pods": (30, "", "number of pods of a service", "the measured fleet has three; a large fleet has larger services, not only more of them"),
@@ -42,10 +42,10 @@ ASSUMED = {
     "live_bytes": (200, "bytes", "size of a live file's entry in a checkpoint, compressed", "a path with two ids, four pairs of bounds, a checksum; not measured"),
     "entry_bytes": (400, "bytes", "memory of a server for a live file", "counted from `FileEntry` and its texts; not measured"),
     "found_bytes": (250, "bytes", "memory for an object of a listing", "counted from `ListedObject` and its path; not measured"),
-    "slack": (4 / 3, "", "ratio of the memory of a head's columns to their contents", "vectors double their capacity when full; as soon as `make bench-disk` has counted flushes, the model uses that count instead"),
+    "slack": (4 / 3, "", "ratio of the memory of a head's columns to their contents", "vectors double their capacity when full. The model computes the profiles of a flush with this ratio, unless `make bench-disk` has measured them"),
     "page": (1000, "keys", "keys in the response to one LIST", "the maximum of S3, which is the default of `object_store`"),
     "put_price": (0.005, "$ per thousand", "price of PUT and LIST requests", "list price of S3 Standard, US East (N. Virginia), as public pages quote it; read on 2026-11-24 in stored "
-                  "copies, most without a date, not from Amazon. DELETE costs nothing; Alluvium deletes with POSTs of one key each, which the model counts as DELETE"),
+                  "copies of these pages, which are not Amazon's own and mostly have no date. DELETE costs nothing; Alluvium deletes with POSTs of one key each, which the model counts as DELETE"),
     "get_price": (0.0004, "$ per thousand", "price of GET requests", "from the same source as the price of a PUT"),
     "gb_price": (0.023, "$ per GB and month", "price of storage", "from the same source as the price of a PUT, for the first 50 TB; 0.022 up to 500 TB, 0.021 beyond. Traffic within the region costs nothing"),
     "node_price": (0.0816, "$ per hour", "price of a server", "on-demand list price of m7g.large (two processors, 8 GB), US East (N. Virginia), from the same source as the price of a PUT. "
@@ -64,7 +64,7 @@ CODE = {
     "fewest": (8, "minimum number of flushed files of one merge", "src/store/maintenance/plan.rs", "min_files: 8"),
     "inputs": (32, "maximum number of files of one merge", "src/store/maintenance/plan.rs", "max_inputs: 32"),
     "target": (16 * MIB, "size in bytes up to which files of a day are merged", "src/store/maintenance/plan.rs", "target_bytes: 16 << 20"),
-    "split": (4 * MIB, "size in bytes of a merge from which each type gets separate files", "src/store/maintenance/plan.rs", "split_bytes: 4 << 20"),
+    "split": (4 * MIB, "minimum size in bytes of a merge that writes separate files for each type", "src/store/maintenance/plan.rs", "split_bytes: 4 << 20"),
     "round": (10, "seconds between rounds of maintenance", "src/store/maintenance/config.rs", "interval: Duration::from_secs(10)"),
     "cpu_share": (0.5, "share of a processor for merging", "src/store/maintenance/config.rs", "cpu_share: 0.5"),
     "vacuum": (600, "seconds between vacuums", "src/store/maintenance/config.rs", "vacuum_interval: Duration::from_mins(10)"),
@@ -91,7 +91,7 @@ REQUESTS = [
     ("read a checkpoint that another server wrote, on each server", "", "", "3", {"store/tables/delta/mod.rs": "refresh"}),
     ("read an entry of a log, once on each server", "", "", "1", {"store/tables/bucket/counted.rs": "remember"}),
     ("poll for commits of other servers, on each server, every 15 s", "", "4", "5 for each table that changed", {"store/flush/sync.rs": "poll", "store/tables/delta/mod.rs": "files"}),
-    ("check for an entry after the last one, after each LIST of a log; it costs less than a tenth of the LIST, and the prices above do not include it", "", "", "1",
+    ("after each LIST of a log, a check for an entry that follows the last one; it costs less than a tenth of the LIST, and the computed prices do not include it", "", "", "1",
      {"store/tables/delta/log_store.rs": "complete find_file"}),
     ("vacuum of a table, on each server, every 10 minutes", "", "1 + pages of the table + 2 × pages of the table's log", "6",
      {"store/maintenance/retention/vacuum_job.rs": "run", "store/maintenance/retention/vacuum.rs": "dead_files read_on trim_log", "store/tables/root.rs": "parquet_files log_files"}),
@@ -237,7 +237,7 @@ UNKNOWN = [
     ("commits per second of several writers to one log", "a new bench: the load with several servers on an S3 server", "the size from which tables must be split"),
     ("bytes of a checkpoint by live and removed files, and the time to read it", "a new bench: a log with a million files", "the number of files that a table may have"),
     ("merging of arriving files in three steps", "`make bench-soak`, with the durations of maintenance jobs", "processors for merging, which depend on a figure measured by hand"),
-    ("a server with more than two processors", "`make bench-server` on such a machine", "the minimum number of servers: one thread writes the log, one applies it"),
+    ("a server with more than two processors", "`make bench-server` on such a machine", "the minimum number of servers, because one thread writes the log and one applies it, however many processors there are"),
     ("queries over hours with a hundred files, about services with many pods", "a new bench: `growth` with a wide fleet in a bucket", "both kinds of query, which the model extrapolates linearly"),
 ]
 

@@ -146,8 +146,8 @@ async fn groups_have_a_time_line_for_each_value_of_the_first_label() {
     assert_eq!(sums, pushed.totals);
     assert_eq!(sum(&answer["timeline"]["samples"]), pushed.total());
 
-    // The two profiles of `cart` are in separate steps, so the mean of a step is the value of its profile. The server
-    // replaces an unknown aggregation by a sum.
+    // No series has the label `no_such_label`, so all profiles are in the group `*`. The server replaces an unknown
+    // aggregation by a sum.
     let at_once = texts.parameters(&[("groupBy", "no_such_label"), ("aggregation", "median")]);
     let (_, answer) = get(&site, "/pyroscope/render", &at_once).await;
     assert_eq!(sum(&answer["groups"]["*"]["samples"]), pushed.total());

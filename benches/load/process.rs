@@ -15,7 +15,7 @@ const TICKS: f64 = 100.0;
 /// The measured process, if it is on this machine.
 pub(crate) struct Server {
     pid: Option<u32>,
-    /// CPU seconds per second that the idle server uses. The results of work exclude them.
+    /// CPU seconds per second that the idle server uses. [`Server::used_since`] subtracts them.
     idle: f64,
 }
 
@@ -86,8 +86,8 @@ impl Server {
         Some((kibibytes * 1024.0 / 1e4).round() / 100.0)
     }
 
-    /// Waits until the process has used less than a fiftieth of a core above its idle use for `rest` seconds, at most
-    /// ten minutes. Returns whether it became idle.
+    /// Waits at most ten minutes until the process has used less than a fiftieth of a core above its idle use for
+    /// `rest` seconds in a row. Returns whether it became idle.
     pub(crate) async fn rest(&self, rest: u64) -> bool {
         let deadline = Instant::now() + Duration::from_mins(10);
         let mut quiet = 0;

@@ -1,8 +1,8 @@
 //! The rooms: folders inside the large layers, and the modules that each room may import.
 //!
 //! In: the sources of a layer, without their tests. Out: imports that the table `MAY_IMPORT` does not allow, and
-//! folders without a row in this table. The test reads whole paths, so a room cannot import from another room through a
-//! re-export in the layer's `mod.rs`.
+//! folders without a row in this table. An import through a re-export in the layer's `mod.rs` names no room, so the test
+//! does not allow it.
 
 use super::names::{imports, paths, without_tests};
 use super::{Findings, is_test, layer_of, rust_files};
@@ -436,7 +436,8 @@ fn room_of_file(path: &str) -> Option<&'static Row> {
     innermost(&path)
 }
 
-/// Returns the innermost room of a path from the crate. If the path is in no room, returns its layer and the next name.
+/// Returns the innermost room that contains `path`, which is relative to the root of the crate. If no room contains it,
+/// returns its layer and the name that follows the layer.
 fn room_of(path: &[String]) -> String {
     if let Some((room, ..)) = innermost(path) {
         return (*room).to_owned();

@@ -63,7 +63,8 @@ pub struct ListenOptions {
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
     /// Receive window of an HTTP/2 connection in bytes, for all its requests. Must be at least 64 KiB, the initial
-    /// window of HTTP/2. The default is small, because bodies wait for their share of the memory budget.
+    /// window of HTTP/2. The default is small, because a client can send this number of bytes while its body still
+    /// waits for a share of the memory budget.
     pub window_bytes: u32,
     /// Time limit for request headers; also the idle timeout of an HTTP/1.1 connection.
     pub header_timeout: Duration,

@@ -1,4 +1,4 @@
-//! Export names of an import; the engine reads declarations from these exports.
+//! Names of the exports of an import component. The engine reads declarations from these exports.
 
 /// Export with the texts of an import, an object from name to text. Diagnostics refer to a text by its name.
 pub const CONTENT: &str = "content";

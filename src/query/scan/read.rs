@@ -38,8 +38,8 @@ use alluvium_profile::SeriesId;
 const MIN_SPLIT_BYTES: usize = 1 << 20;
 /// If a query requests at most this number of series, each of their ids is compared with the bounds of a file.
 const FEW_SERIES: usize = 64;
-/// Number of rows of a batch of stacks. Batches of other tables have more rows, because each stack has dozens of frames
-/// with their texts.
+/// Number of rows of a batch of stacks. Batches of stacks have fewer rows than batches of other tables, because each
+/// stack has dozens of frames with their texts.
 const STACK_ROWS: usize = 256;
 
 /// Returns the files of a table that may contain rows that pass the filter.

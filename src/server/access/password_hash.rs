@@ -3,8 +3,8 @@
 //!
 //! In: a password, or the text of a hash. Out: the text of a new hash, or whether a password is correct. A hash is
 //! `$argon2id$v=19$m=MEMORY,t=PASSES,p=LANES$SALT$HASH`, or `pbkdf2-sha256$ITERATIONS$SALT$HASH` with salt and hash in
-//! URL-safe base64. This module limits the cost of a check, so that guessing stays expensive, and so that a check does
-//! not exhaust the memory of a small server.
+//! URL-safe base64. This module sets a minimum and a maximum for the cost of a check: guessing must stay expensive,
+//! and a check must not exhaust the memory of a small server.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;

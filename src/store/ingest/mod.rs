@@ -422,8 +422,8 @@ fn symbols(mut profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (V
     (profile.values, symbols)
 }
 
-/// Replaces addresses of code without a function with offsets in files. Returns the `line` of each location; empty if
-/// all lines are 0.
+/// If a location has no function and its code is in a file, replaces the address of the location by the offset in the
+/// file. Returns the value of the column `line` for each location, or nothing if all values are 0.
 fn locate(profile: &mut Profile<'_>) -> Vec<i64> {
     let mut lines = Vec::new();
     for index in 0..profile.locations.len() {

@@ -213,7 +213,7 @@ async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
     store.flush().await.unwrap();
     push(&store, 2).await;
     drop(store);
-    // The generation of two segments reaches only one table.
+    // The flush of these two segments commits to only one table.
     let faults = fault::Faults::new(Arc::new(Broken));
     let store = Store::open(
         StoreConfig {

@@ -26,8 +26,8 @@ export function PeekTables(props: PartProps) {
     },
     number('value', 'Call', ({ value }) => amount(value), 'Value of the call, with all callees'),
     number('share', 'Share', ({ value }) => share(value, found().total), 'Share of the total of the selected function'),
-    number('self', 'Self', ({ self }) => amount(self), 'Value of the function in this row, over all its calls'),
-    number('total', 'Total', ({ total }) => amount(total), 'Value of the function in this row, over all its calls'),
+    number('self', 'Self', ({ self }) => amount(self), 'Value of the function in this row without its callees, over all its calls'),
+    number('total', 'Total', ({ total }) => amount(total), 'Value of the function in this row with its callees, over all its calls'),
   ];
   const table = (label: string, head: string, rows: () => readonly PeekRow[], none: string) => (
     <Grid

@@ -1,5 +1,5 @@
-// The search in a flame graph: text (case-insensitive), /regular expression/ or =whole name. It finds the matching names, the matching
-// frames that are not below other matches, the largest first, and the sum of the values of these frames.
+// The search in a flame graph: text (case-insensitive), /regular expression/ or =whole name. It finds the matching names, and the
+// matching frames that are not below other matches. It sorts these frames by value, the largest first, and adds up their values.
 
 import type { Flame } from './layout.ts';
 
@@ -65,7 +65,7 @@ export function searchFlame(flame: Flame, matches: (name: string) => boolean): F
   return { names, nodes, sum, distinct };
 }
 
-/** Returns the match after `node`, or before it for -1, cyclically; the first or last match if `node` is not a match. */
+/** Returns the match after `node` if `by` is 1, or before it if `by` is -1, and wraps around at the ends. If `node` is no match, returns the first or last match. */
 export function stepThrough(nodes: readonly number[], node: number, by: 1 | -1): number {
   const at = nodes.indexOf(node);
   const next = at < 0 ? (by > 0 ? 0 : nodes.length - 1) : (at + by + nodes.length) % nodes.length;

@@ -79,7 +79,7 @@ describe('completion', () => {
     expect(texts("FROM top('t{pod=\"a\", ", ['namespace', 'pod'])).toEqual(['namespace=', 'pod=']);
   });
 
-  it('has no values after the end of a text, or without a label', () => {
+  it('suggests no values after a closed string literal, or for a column that is not a label', () => {
     for (const text of ["service_name = 'shop' AND fun", "function = 'ma", "WHERE x = '"]) expect(here(text).kind).toBe('word');
   });
 

@@ -81,7 +81,7 @@ async fn a_polled_file_is_followed_through_changes_loss_and_replacement() {
 async fn a_link_that_is_turned_to_another_folder_is_followed() {
     use std::os::unix::fs::symlink;
     let folder = tempfile::tempdir().unwrap();
-    // The layout of a mounted Secret: token -> ..data/token, ..data -> a folder of the day.
+    // The layout of a mounted Secret: token -> ..data/token, ..data -> the folder of the current version.
     for (day, text) in [("one", "old"), ("two", "new")] {
         fs::create_dir(folder.path().join(day)).unwrap();
         fs::write(folder.path().join(day).join("token"), text).unwrap();

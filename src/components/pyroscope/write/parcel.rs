@@ -11,8 +11,8 @@ use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile};
 
-/// A label that a server makes from the name of an upload, `app{label=value}`: its value is `app`. The server sets it
-/// only if the braces contain a `service_name`.
+/// A label that a server derives from the name of an upload. For the name `app{label=value}`, the label has the value
+/// `app`. The server sets the label only if the braces contain a `service_name`.
 const APP_NAME: &str = "app_name";
 
 /// The profiles that are sent in one request.

@@ -1,11 +1,11 @@
-//! The block bodies with which each component of the list is started and updated. A component without a row fails the
-//! test.
+//! The block bodies with which each component of `crate::ALL` is started and updated. A component without a row fails
+//! the test.
 //!
 //! Placeholders: `{api}` is the address of a server that never responds successfully, `{ok}` the address of a server
 //! that responds successfully, `{taken}` a port in use, `{folder}` a folder of this test, and `{missing}` a file that
 //! does not exist. `sink` is a receiver.
 
-/// One component of the list, and its bodies.
+/// One component of `crate::ALL`, and its bodies.
 pub(super) struct Row {
     pub(super) name: &'static str,
     /// Text that all bodies contain.
@@ -235,7 +235,8 @@ pub(super) const ROWS: &[Row] = &[
         ),
     ),
     row("prometheus.exporter.self", "", ("", "", "")),
-    // The component is idle at first, because a session profiles the whole machine.
+    // The first body has no targets, so `lazy_mode` keeps the component idle. A profiling session would cover the
+    // whole machine.
     row(
         "pyroscope.ebpf",
         "forward_to = [sink]\nlazy_mode = true",
