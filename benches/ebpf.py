@@ -3,9 +3,9 @@
 
     sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--depth 0] [--only collector|beside|slowdown|mixed] [--churn 600]
 
-Two programs with known shares keep two CPUs busy. First, `alluvium run` profiles the machine as a collector does. The kernel reports the CPU time of the
-process, the time of the BPF program (kernel.bpf_stats_enabled), the resident memory, and the memory of the maps. Then `alluvium record` and `perf record --call-graph dwarf`
-record the same minute. The script compares the shares of the functions, with and without their callees, with each other and with the programs' own measurements.
+Two programs keep two CPUs busy. Each measures the share of the CPU time that each of its functions uses. First, `alluvium run` profiles the machine as a collector does. The kernel reports the CPU time of the
+process, the time of the BPF program (kernel.bpf_stats_enabled), the resident memory, and the memory of the kernel maps. Then `alluvium record` and `perf record --call-graph dwarf`
+record the same minute. The script compares the shares of the functions, with and without their callees, between the two recordings. It also compares the shares without callees with the programs' own measurements.
 `slowdown` runs a fixed piece of work alternately with and without the profiler. `mixed` keeps node, Java, Python and a compiler busy.
 """
 
@@ -212,13 +212,13 @@ def perf_stacks(perf, data):
         elif names is not None:
             name = line.split(None, 1)[1].strip() if len(line.split(None, 1)) > 1 else "[unknown]"
             name = re.sub(r"(@@?GLIBC\S*|\+0x[0-9a-f]+)$", "", name)
-            # This function has two names: perf reads one from the symbol table, and Alluvium reads the other from the debug information.
+            # libc's start function has two names: perf reads one from the symbol table, and Alluvium reads the other from the debug information.
             names.append("__libc_start_main_impl" if name == "__libc_start_main" else name)
     child.wait()
 
 
 def both(ours, theirs, least):
-    """Returns the names that have at least this share in one of the results, the largest first."""
+    """Returns the names whose share is at least `least` percent in one of the two results, by descending share."""
     names = [name for name in set(ours) | set(theirs) if max(ours.get(name, 0), theirs.get(name, 0)) >= least]
     return sorted(names, key=lambda name: -max(ours.get(name, 0), theirs.get(name, 0)))
 
@@ -240,7 +240,7 @@ def side_by_side(options, folder):
     threads = [threading.Thread(target=run, args=item) for item in commands.items()]
     for thread in threads:
         thread.start()
-    # Both profilers start before the programs. So if samples are missing at the end, the profiler missed them.
+    # Both profilers start before the programs and stop after them. So if a profiler finds less CPU time than the programs used, it missed samples.
     time.sleep(3)
     programs = busy(folder, options.seconds, options.depth)
     true_shares, process = truth(programs)
@@ -286,7 +286,7 @@ int main(int count, char **arguments) {
 		__builtin_memcpy(sorted, took, sizeof(took));
 		qsort(sorted, BLOCK, sizeof(long), compare);
 		long median = sorted[BLOCK / 2];
-		/* If a piece takes half a millisecond more, the host ran another virtual machine: no interrupt of the profiler takes that long. */
+		/* If a piece takes half a millisecond more than the median, the host ran another virtual machine: no interrupt of the profiler takes that long. */
 		for (int piece = 0; piece < BLOCK; piece++)
 			if (took[piece] - median < 500000) {
 				usual += median;
@@ -418,7 +418,7 @@ def main():
     parser.add_argument("--depth", type=int, default=0, help="number of calls between main and the work")
     parser.add_argument("--pairs", type=int, default=16, help="number of pairs of runs with and without the profiler")
     parser.add_argument("--only", choices=("collector", "beside", "slowdown", "mixed"))
-    parser.add_argument("--churn", type=int, default=0, help="run only the churn part, for this many seconds")
+    parser.add_argument("--churn", type=int, default=0, help="run only the part `churn`, for this many seconds: two hundred binaries that live 50 ms start again and again")
     options = parser.parse_args()
     switch = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
     before = switch.read_text()

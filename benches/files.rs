@@ -18,7 +18,7 @@ use bytes::Bytes;
 
 use crate::measure::Bench;
 
-/// Maximum size of a file in bytes.
+/// Maximum size of a file in bytes after decompression.
 const MAX_BYTES: usize = 256 << 20;
 
 fn recording() -> Vec<u8> {

@@ -5,7 +5,7 @@
 
 apt-get downloads the kernels as Debian packages into a cache folder outside the clone, and they are never installed. The script uses separate package lists, so the
 machine's apt is not affected. Each kernel boots in software emulation (no KVM is needed). Its initramfs has busybox, the collector (built here in release mode, for
-64-bit Arm with Debian's cross compiler) and programs with known shares from integration/fixtures/ebpf. In the machine, `alluvium record --all` records the programs, once with
+64-bit Arm with Debian's cross compiler) and programs from integration/fixtures/ebpf that measure the CPU shares of their own functions. In the emulated machine, `alluvium record --all` records the programs, once with
 the BPF program and once with perf events alone. The machine sends the recording over the serial console, and the script compares it with the programs' own measurements.
 The emulation is slow: a run takes minutes per kernel.
 """
@@ -35,7 +35,7 @@ SHARES = ("half", "third", "fifth")
 # If a stack contains one of these functions, it belongs to the program itself, and not to the shell before exec or to the dynamic linker.
 KNOWN = {"main", "shares_main", "pool_thread", "pool_work", "handler_work", "loaded_work", "half", "third", "fifth", "work", "descend"}
 DEEP = {"threads", "deep", "frames", "frames-bare", "frames-largest"}
-# Minimum percentage of complete stacks. Until the table of a new program exists, 16 KiB of its stack are copied, so stacks with a larger frame are incomplete.
+# Minimum percentage of complete stacks of the program `frames-largest`. Until the unwind table of a new program exists, 16 KiB of its stack are copied, so stacks with a larger frame are incomplete.
 WHOLE_OF_LARGEST = 90
 WAYS = ("pool_work", "handler_work", "loaded_work")
 
@@ -122,7 +122,7 @@ class Packages:
         return dict(re.findall(r"^([A-Za-z-]+): (.*)$", first, re.M))
 
     def unpack(self, package, version, into, pattern):
-        """Downloads a package, extracts the file whose path matches, and deletes the package."""
+        """Downloads a package, extracts the first file whose path matches `pattern`, and deletes the package."""
         into.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.cache) as folder:
             run("apt-get", *self.options, "download", f"{package}={version}", cwd=folder)
@@ -137,7 +137,7 @@ class Packages:
             reader.wait()
 
     def kernel(self, suite, flavour, arch):
-        """Returns the version and the image of a suite's kernel."""
+        """Returns the version and the image of a suite's kernel, or None if the suite has no such kernel."""
         debian = ARCHITECTURES[arch]["debian"]
         meta = self.show(f"linux-image-{flavour}:{debian}", suite)
         found = re.search(r"(linux-image-[0-9][^ ]*) \(= ([^)]*)\)", meta.get("Depends", ""))
@@ -179,7 +179,7 @@ def collector(arch):
         environment[f"CC_{name}"] = f"{tool}gcc"
         environment[f"AR_{name}"] = f"{tool}ar"
         environment[f"CARGO_TARGET_{name.upper()}_LINKER"] = f"{tool}gcc"
-        # Supports pages of up to 64 KiB.
+        # With this setting, jemalloc supports pages of up to 64 KiB.
         environment["JEMALLOC_SYS_WITH_LG_PAGE"] = "16"
     if subprocess.run(command, cwd=ROOT, env=environment).returncode:
         sys.exit(f"the collector does not build for {arch} (rustup target add {triple}; Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)")
@@ -196,7 +196,7 @@ def compile_programs(arch, folder):
         programs[name] = flags
     for name, flags in programs.items():
         source = FIXTURES / ("threads.c" if name == "threads" else "frames.c" if name.startswith("frames") else "shares.c")
-        # The turns are short, so that all functions lose the same share if the host gives the emulated machine too little CPU time.
+        # The functions work in turns. The turns are short, so that all functions lose the same share if the host gives the emulated machine too little CPU time.
         run(compiler, *flags, "-DTURN=1", "-o", folder / name, source, "-pthread")
     run(compiler, "-O2", "-shared", "-fPIC", "-fomit-frame-pointer", "-o", folder / "loaded.so", FIXTURES / "loaded.c")
     return list(programs)
@@ -331,8 +331,8 @@ def files_of(text):
 def judge(files, prefix, name, hertz):
     """Compares the samples of a program with its own measurements.
 
-    Returns the number of samples, the shares of its functions with the largest difference in percentage points, and the percentage of complete stacks. Returns None if
-    a measurement or all samples are missing.
+    Returns the number of samples, the recorded and the true share of each function, the largest difference between the two in percentage points, the percentage of complete
+    stacks, and the most frequent incomplete stacks. Returns None if the measurements or all samples are missing.
     """
     functions = WAYS if name == "threads" else SHARES
     truth = {key: int(value) for key, value in re.findall(r"^(\S+) (\d+)$", files.get(f"{prefix}-{name}.truth", ""), re.M)}
@@ -402,7 +402,7 @@ def report(arch, version, text, names, options):
                 continue
             whole = min(whole, found["whole"])
             is_good &= found["whole"] >= (WHOLE_OF_LARGEST if name == "frames-largest" else options.whole)
-            # The three variants of `threads` run one after the other, so a lack of CPU time on the host affects their shares unequally.
+            # The three functions of `threads` run one after the other, so a lack of CPU time on the host affects their shares unequally.
             if name != "threads":
                 off, samples = max(off, found["off"]), samples + found["samples"]
                 # The bound is three standard deviations of a share of one half.
@@ -420,13 +420,13 @@ def report(arch, version, text, names, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--arch", choices=sorted(ARCHITECTURES), action="append")
-    parser.add_argument("--suite", choices=SUITES, action="append", help="suite of Debian; each has one kernel")
+    parser.add_argument("--suite", choices=SUITES, action="append", help="Debian suite whose kernels are tested")
     parser.add_argument("--flavour", choices=sum(FLAVOURS.values(), []), action="append")
     parser.add_argument("--program", action="append", default=[], metavar="ARCH=PATH", help="use this collector instead of building one")
-    parser.add_argument("--only", action="append", help="run only this program")
+    parser.add_argument("--only", action="append", help="run only the test program with this name")
     parser.add_argument("--seconds", type=float, default=10, help="CPU seconds of each program on the emulated machine")
     parser.add_argument("--hertz", type=int, default=99)
-    parser.add_argument("--event-hertz", type=int, default=49, help="rate of perf events alone, which copy 16 KiB per tick")
+    parser.add_argument("--event-hertz", type=int, default=49, help="ticks per second of the recording with perf events alone, which copy 16 KiB of stack per tick")
     parser.add_argument("--whole", type=float, default=99, help="minimum percentage of complete stacks of each program")
     parser.add_argument("--limit", type=int, default=1800, help="timeout of a machine in seconds")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "alluvium/kernels"))

@@ -21,7 +21,7 @@ PAGE = 128 << 10
 
 
 def read(tables):
-    """Returns all merged samples, with numbers for profile type and service."""
+    """Returns the samples of all merged files, with numbers for profile type and service."""
     series = pa.concat_tables(pq.ParquetFile(f).read() for f in files(tables, "series"))
     names = series["service_name"].to_pylist()
     rank = {name: number for number, name in enumerate(sorted(set(names)))}

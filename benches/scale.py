@@ -5,7 +5,7 @@
 
 `make figures` writes the tables between the marks of the page and checks them, with figures.py. Unit costs are medians of docs/benchmarks/*.json; a missing cost is
 reported as not measured. ASSUMED has the values without a benchmark, each with its reason. CODE has the settings of the code, each with the text that states it. Every
-counted request names the functions that send it. If one of them changes in the code but not here, `wrong` reports it.
+counted request names the functions that send it. If the code no longer contains such a text or function, `wrong` reports it.
 """
 
 import functools
@@ -36,7 +36,7 @@ ASSUMED = {
     "whole": (0.01, "", "share of the flame graph queries that cover all services", "few users look at everything; all other queries are about one service"),
     "busy": (0.5, "", "share of its processors that a server uses on average", "the rest is for peaks, for the failure of a server, and for work that was not measured"),
     "node_cores": (2, "", "processors of a server", "as on the measured machine; no server with more was measured"),
-    "node_gb": (8, "GB", "memory of a server", "as on the machine whose price is below"),
+    "node_gb": (8, "GB", "memory of a server", "as on the machine of `node_price`"),
     "latency": (0.1, "s", "duration of one request to S3", "public pages quote 100 to 200 ms from Amazon for small objects; not measured here"),
     "bandwidth": (100, "MB/s", "rate at which a query, or a reader of a table's log, reads from S3", "a usual figure for a few parallel requests; not measured"),
     "live_bytes": (200, "bytes", "size of a live file's entry in a checkpoint, compressed", "a path with two ids, four pairs of bounds, a checksum; not measured"),
@@ -144,7 +144,7 @@ UNITS = {
     "series_kb": ("memory of a series with functions that no other series has, kB: from the difference between a fleet of 1,000 services and one of 20",
                   lambda of: 1000 * (of("wide", "fill.memory.anon_mb") - of("small", "fill.memory.anon_mb")) / (980 * 3 * 2)),
     "wide_ms": ("first flame graph of one of a thousand services, over two minutes, ms", lambda of: of("wide", "first.flame_service_1h.first_ms")),
-    "history": ("ratio of the duration of the same query with ten times the history", lambda of: of("growth", "growth.question.flame_service_1h.ratio")),
+    "history": ("ratio of the duration of a query with ten times the history to its duration without it", lambda of: of("growth", "growth.question.flame_service_1h.ratio")),
     "new_stacks": ("resident memory during an hour of deployments, MB", lambda of: of("soak", "window.resident_mb")),
     "scrape_ms": ("processor time of a collector to scrape and send a profile, ms",
                   lambda of: 600 * of("engine", "engine.scrape_cpu_percent") / of("engine", "engine.scrape_profiles_per_minute")),
@@ -310,7 +310,7 @@ def units_table(of, s):
         result = of.result(bench)
         lines.append([label, worth, ", ".join(f"`{figure}`" for _, figure in of.asked), f"`{bench}.json`, {result['date']}, {result['commit']}"])
     by_hand = "by hand, `docs/benchmarks.md`, 2026-11-22, 7953d7d"
-    lines.append(["ratio of merging in three steps to merging in one", short(STEPS), "7 CPU-seconds instead of 3", by_hand])
+    lines.append(["ratio of the CPU time of merging in three steps to that of merging in one", short(STEPS), "7 CPU-seconds instead of 3", by_hand])
     return rows(["unit cost", "median", "figures", "bench, date, commit"], lines)
 
 

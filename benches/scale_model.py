@@ -6,8 +6,8 @@
 import math
 
 DAY, MONTH_DAYS, MONTH_HOURS = 86_400, 30, 730
-# Requests with which delta_kernel reads the last checkpoint of a table. To list files, it reads the footer twice (two requests each) and the columns. Otherwise, it
-# reads the footer once.
+# Number of tables of a store, and numbers of GET requests with which delta_kernel reads the last checkpoint of a table: five to list the files (two for the footer,
+# which it reads twice, and one for the columns), otherwise three (two for the footer, and one for the columns).
 TABLES_OF_A_STORE, READ_FILES, READ_ONE = 4, 5, 3
 # From docs/benchmarks.md, measured by hand on 2026-11-22 at 7953d7d: "Merging in one step instead of three saved 4 of 7 CPU-seconds". A bench merges in one
 # step, a server in three.
@@ -133,7 +133,7 @@ def add_requests(m, unit, s):
 
 
 def add_waits(m, unit, s):
-    """Adds the busy seconds per second of the two threads of a server, each of which sends one request after the other; and the memory of a server."""
+    """Adds the busy seconds per second of a server's maintenance thread and flush thread, each of which sends one request after the other. Also adds the time to read a checkpoint, the time of a vacuum, and the memory of a server."""
     # If all servers list the same objects, they share the deletions: each server deletes the files that it finds first.
     listing, deleting = (s["maintainers"], s["maintainers"]) if s["listers"] else (1, m["nodes"])
     waits = sum(m["by_source"]["merges"]) / s["maintainers"] + sum(m["removed_day"]) / deleting

@@ -80,7 +80,7 @@ QUESTIONS = [
 
 
 class Server:
-    """Runs Alluvium on a data folder until the block ends."""
+    """Runs Alluvium on a data folder until the `with` block ends."""
 
     def __init__(self, program, data):
         with socket.socket() as free:

@@ -207,7 +207,7 @@ TABLES = {
     "mixed": {"bench": "mixed", "columns": {"node, two JVMs, four Pythons, rustc": "mixed_99hz.*"}, "rows": [
         ("resident memory, MB", "resident_mb", "<= 120"), ("peak resident memory, MB", "peak_mb"), ("kernel maps, MB", "maps_mb", "<= 24"),
         ("CPU time since the start, s", "cpu_s"), ("complete stacks, %", "whole_stacks_percent", ">= 98")]},
-    "churn": {"bench": "churn", "columns": {f"after {number + 1} of 6": f"churn.sixth.{number}.*" for number in range(6)}, "rows": [
+    "churn": {"bench": "churn", "columns": {f"after {number + 1}/6 of the time": f"churn.sixth.{number}.*" for number in range(6)}, "rows": [
         ("resident memory, MB", "resident_mb"), ("kernel maps, MB", "maps_mb"), ("total CPU time, s", "cpu_s")]},
     "builds": {"bench": "builds", "columns": {"wall time, s": "*.wall_s", "processor time, s": "*.cpu_s"}, "rows": [
         ("the collector alone, `cargo check`", "agent check"), ("`dev`, the program", "dev"), ("`dev`, all tests after the program", "tests"),

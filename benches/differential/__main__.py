@@ -70,7 +70,7 @@ def known(url, world):
 
 
 def settled(urls, world, seconds):
-    """Waits until both servers list the same pairs of `known`, at most `seconds` seconds, because Pyroscope updates its index with a delay. Returns the pairs of each server by name."""
+    """Waits up to `seconds` seconds until both servers list the same pairs (see `known`), because Pyroscope updates its index with a delay. Returns a dictionary from the name of each server to its pairs."""
     until, seen = time.monotonic() + seconds, {}
     while time.monotonic() < until:
         seen = {name: known(url, world) for name, url in urls.items()}
@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--sets", type=int, default=50, help="number of argument sets for each call")
     parser.add_argument("--calls", default="", help="send only calls whose name contains this text")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--now", type=int, default=int(time.time() * 1000), help="end of the generated data as Unix time in milliseconds: all profiles are older. Defaults to the current time")
+    parser.add_argument("--now", type=int, default=int(time.time() * 1000), help="time of the run as Unix time in milliseconds; the generated profiles are 2 to 40 minutes older. Defaults to the current time")
     parser.add_argument("--recording", type=pathlib.Path, help="recording of Java Flight Recorder to push as well")
     parser.add_argument("--only", choices=["alluvium", "pyroscope"], help="push only to this server, because the other server already has the data")
     parser.add_argument("--ask-only", action="store_true")

@@ -63,7 +63,7 @@ class World:
         return labels
 
     def stacks(self, most=30):
-        """Returns stacks, root first, with recurring callers. Sometimes a stack occurs twice."""
+        """Returns up to `most` stacks, root first. Several stacks share callers, and sometimes a stack occurs twice."""
         stacks = [["main"]]
         for _ in range(self.random.randrange(1, most)):
             base = self.random.choice(stacks)

@@ -1,4 +1,4 @@
-//! The program as a collector in a separate folder, and the CPU time and memory that the kernel measures for it.
+//! Runs the program as a collector with a temporary folder, and reads its CPU time and memory from `/proc`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -106,7 +106,7 @@ impl Collector {
 
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let stat = self.proc("stat");
-        // The name may contain spaces. Of the fields after the name, utime and stime are the 12th and 13th.
+        // The process name may contain spaces. Of the fields after it, utime and stime are the 12th and 13th.
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / TICKS
     }

@@ -9,8 +9,8 @@
 //! - `scrape` and `many`: collectors that scrape a hundred targets and two thousand targets;
 //! - `pods`: a collector that discovers five thousand pods, while pods are created and deleted.
 //!
-//! Every result is a line of JSON on stdout; the bounds are in `benches/tables.py`. The variable `ALLUVIUM` may name a
-//! different program to measure.
+//! Every result is a line of JSON on stdout; the bounds are in `benches/tables.py`. The environment variable `ALLUVIUM`
+//! may name a different program to measure.
 
 #![allow(
     clippy::print_stdout,

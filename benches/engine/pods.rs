@@ -1,7 +1,7 @@
 //! A Kubernetes API with five thousand pods. Fifty pods per second are created or deleted.
 //!
 //! Over plain HTTP, the API answers a list request with all pods, and a watch request with the changes. It has only the
-//! features that a discovery needs. No pod has annotations for profiles: the bench measures only the discovery of pods.
+//! features that a discovery needs. No pod has annotations that request profiles: the bench measures only discovery.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -11,7 +11,7 @@ use alluvium_testing::fleet::{Fleet, FleetShape, Kind};
 
 /// Seconds between two scrapes of a target.
 const EVERY: u64 = 15;
-/// Number of programs that the targets share.
+/// Number of different programs. If there are more targets, several of them respond with the profiles of one program.
 const PROGRAMS: usize = 20;
 /// Number of scrapes for which cumulative profiles grow. Later scrapes repeat the last profile.
 const ROUNDS: usize = 16;
@@ -22,7 +22,7 @@ pub(crate) struct Targets {
     started: Instant,
     /// Times at which the collector requested goroutine profiles, by target, in seconds from the start.
     asked: Vec<Mutex<Vec<f64>>>,
-    /// Response bodies by program and round.
+    /// Response bodies by program and by round. The round is the number of scrape intervals since the start.
     cpu: Vec<Vec<Vec<u8>>>,
     heap: Vec<Vec<Vec<u8>>>,
     contention: Vec<Vec<Vec<u8>>>,

@@ -50,7 +50,7 @@ enum Mode {
     /// Start Alluvium, push into an empty folder, stop the server and merge the files. The driver keeps the folder for
     /// later queries.
     Fill(Servers),
-    /// Start Alluvium in an empty folder and measure everything.
+    /// Start Alluvium in an empty folder and measure fill, queries, merges, starts, a fixed rate, and a kill.
     Server(Servers),
     /// Start two Alluvium servers and send both the same queries about the newest `--minutes` of profiles. The tables
     /// of the first server contain only these profiles. The tables of the second contain ten times as long a history.
@@ -100,14 +100,14 @@ pub struct Common {
     /// Process id of the server; by default, the process that listens on the port of the URL.
     #[arg(long)]
     pid: Option<u32>,
-    /// Folder whose Parquet files and other data are counted at the end.
+    /// Data folder of the server. Its size is measured after a fill: all files, and the Parquet files alone.
     #[arg(long)]
     data: Option<PathBuf>,
     /// Seed of the fleet. With the same seed, the driver creates the same profiles.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Minutes of profiles, with one profile of each kind every 15 seconds for each pod. For `soak`, the time range of
-    /// its query.
+    /// Minutes of profiles, with one profile of each kind every 15 seconds for each pod. For `soak`, the length of the
+    /// time range of its query in minutes.
     #[arg(long, default_value_t = 60)]
     minutes: u64,
     /// Unix time in milliseconds of the first profile. By default, the profiles end one minute after

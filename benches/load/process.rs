@@ -26,8 +26,8 @@ pub(crate) struct Mark {
 }
 
 impl Server {
-    /// Returns the given process, or else the process that listens on the port of the URL. Returns none for a remote
-    /// server.
+    /// Finds the process that `--pid` names, or else the process that listens on the port of `--url`. If the server is
+    /// remote, the result has no process.
     pub(crate) fn find(common: &Common) -> anyhow::Result<Self> {
         let url = reqwest::Url::parse(&common.url).context("--url")?;
         let pid = match common.pid {

@@ -44,7 +44,7 @@ impl Sent {
         }
     }
 
-    /// Adds the counts of another task.
+    /// Adds the pushes of another period.
     pub(crate) fn append(&mut self, mut other: Sent) {
         self.profiles += other.profiles;
         self.raw_bytes += other.raw_bytes;

@@ -1,4 +1,4 @@
-//! An hour of distinct pushes at a fixed rate, and a query every second.
+//! Distinct pushes at a fixed rate for `--seconds`, and a query every second.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
