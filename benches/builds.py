@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures builds: one line of JSON per build, with wall time and CPU time of all its processes in seconds.
 
-    benches/builds.py usual     builds for development
+    benches/builds.py usual     the builds of a clone: check, program and tests, and the release program
     benches/builds.py dist      the program that is shipped
 
 The sources of all dependencies are downloaded first. `agent check`, `dev`, `release` and `dist` begin in an empty target folder. `tests` continues in the folder of `dev`. `dev again` and

@@ -102,7 +102,7 @@ def exemplar(one):
 
 
 def lines(answer):
-    """Converts time lines to a map from labels to steps with values and exemplars."""
+    """Converts time series to a map from labels to points with their times, values and exemplars."""
     return {labels(one.get("labels")): [[int(point.get("timestamp", 0)), point.get("value", 0), [exemplar(each) for each in point.get("exemplars", [])]]
                                         for point in one.get("points", [])] for one in answer.get("series", [])}
 
@@ -113,7 +113,7 @@ def heat(answer):
 
 
 def rendered(answer):
-    """Converts flamebearer JSON. If the query has groups, the time line is omitted, because Pyroscope returns the time line of only one group."""
+    """Converts flamebearer JSON. If the query has groups, the field `timeline` is omitted, because Pyroscope returns the time series of only one group in it."""
     bearer = answer.get("flamebearer", {})
     double = answer.get("metadata", {}).get("format") == "double"
     graph = {"names": bearer.get("names"), "levels": bearer.get("levels")}

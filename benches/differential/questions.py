@@ -24,7 +24,7 @@ class Question:
 
 
 class Asker:
-    """Generates queries from the data that one of the servers lists, so that most of them have a result."""
+    """Generates queries from `pairs`, the profile types and services that one of the servers lists, so that most queries have a result."""
 
     def __init__(self, random, world, pairs):
         self.random, self.world, self.pairs = random, world, pairs

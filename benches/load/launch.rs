@@ -16,14 +16,14 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// Instructions for starting a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
-    /// Options of the driver with the address of the server and its data folder (`data`).
+    /// Options of the driver. `url` and `data` are the address and the data folder of this server.
     pub common: Common,
     words: Vec<String>,
     data: PathBuf,
 }
 
 impl Launch {
-    /// Prepares Alluvium with an empty folder of this name.
+    /// Prepares Alluvium with a new data folder, which is named `name` and is below `--folder`.
     pub(crate) fn ours(given: &Servers, name: &str) -> anyhow::Result<Self> {
         let program = given.program.display().to_string();
         let mut words: Vec<String> = [&program, "serve", "--listen", "127.0.0.1:{port}", "--data", "{folder}"]
@@ -170,7 +170,7 @@ impl Launch {
 }
 
 pub(crate) struct Running {
-    /// `None` for a server that was not started here.
+    /// `None` for a server that the driver did not start.
     child: Option<Child>,
     /// Time from the start of the process to the first successful response of `/ready`.
     pub ready: Duration,
