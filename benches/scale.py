@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 # Name: value, unit, description, reason.
 ASSUMED = {
-    "profiles": (8, "per pod and minute", "profiles", "as measured: CPU and heap, each four times a minute. Alloy scrapes five types from a Go program by "
+    "profiles": (8, "per pod and minute", "profiles", "as in the measured fleet: CPU and heap, each four times a minute. Alloy scrapes five types from a Go program by "
                  "default, which makes 20 profiles per minute: see the table with other assumptions"),
     "kinds": (6, "", "number of sample types in the profiles of a pod", "two of CPU, four of heap (`src/testing/fleet/draw.rs`); a merge of at least `split` bytes writes separate files for each type"),
     "tenants": (1, "", "number of tenants, which are of equal size", "the usual installation; every flush writes separate files for each tenant"),
@@ -193,7 +193,7 @@ LIMITS = [
     ("a single server", "number of servers: if there are several, each has new profiles and a log that the others cannot read", "nodes", lambda s: 1, "",
      "1 roles, 2 queries on all heads, 3 a log that outlives its machine"),
     ("the thread that merges and cleans", "seconds of work per second of the one thread that merges and cleans", "maintenance", lambda s: 1, "", "4 one maintainer for each partition"),
-    ("the thread that flushes", "seconds of waiting per second of the thread that flushes and polls", "flushing", lambda s: 1, "", "5 commits in batches"),
+    ("the thread that flushes", "seconds per second for which the thread that flushes and polls waits for S3", "flushing", lambda s: 1, "", "5 commits in batches"),
     ("the log of `samples`", "share of the time in which some server commits to the log of `samples`", "taken", lambda s: 1, "", "5 one committer, split tables"),
     ("the checkpoint of `samples`", "time to read the checkpoint of `samples`; the maximum is the time between two polls", "checkpoint_s", lambda s: s["sync"], "s", "5, larger files"),
     ("a vacuum", "time in which a vacuum lists all objects; the maximum is the time between two vacuums", "vacuum_s", lambda s: s["vacuum"], "s", "1, 4, 5, a shorter log"),
@@ -227,7 +227,7 @@ OTHERS = [
 # Gaps of the model: description, the bench that would measure it (from tables.py or a new one), and the results that depend on it.
 UNKNOWN = [
     ("profiles per flush, and the acknowledgement on a real disk", "disk", "the number of requests and commits per day"),
-    ("memory of a series, and of stacks that no other service has", "wide", "memory of a server; every server has profiles of all services"),
+    ("memory of a series, and of stacks that no other service has", "wide", "memory of a server, because every server has profiles of all services"),
     ("queries with ten times the history", "growth", "whether a query about the last hour is slower after a month"),
     ("the highest rate in an open loop", "peer", "the number of servers"),
     ("an hour of deployments with new stacks", "soak", "memory, and how often the same stacks are written again"),

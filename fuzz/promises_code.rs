@@ -1,8 +1,8 @@
-//! Promises about any program and any file that describes one, one function per fuzz target. A broken promise panics.
+//! Promises about files that are, or describe, a program, with one function per fuzz target. A broken promise panics.
 //!
-//! The fuzz targets call these functions. `integration/fuzzing.rs` also calls them with inputs that once broke a
-//! promise and with random changes of these inputs. In: bytes. Out: nothing, or a panic. The functions read and write
-//! no files.
+//! The fuzz targets call these functions. `integration/fuzzing.rs` also calls them with the seeds, with inputs that
+//! once broke a promise, and with random changes of both. In: bytes. Out: nothing, or a panic. The functions read and
+//! write no files.
 
 use alluvium_symbols::bytes::Bytes;
 use alluvium_symbols::functions::Functions;

@@ -13,7 +13,8 @@ pub(super) fn pgwire(data: &[u8]) {
     };
     let is_started = first % 2 == 1;
     let count = count_messages(bytes, is_started);
-    // A message has at least a type and a length. Only the check before the startup message may consume no bytes.
+    // A message has at least a type and a length. Only the check for an SSL request, before the startup message, may
+    // consume no bytes.
     assert!(
         count <= bytes.len() / 5 + 1,
         "{count} messages in {} bytes",

@@ -14,7 +14,8 @@ def table(version):
     names = b"main.main\0main.work\0main.inner\0"
     files = b"/a/main.go\0/a/work.go\0"
     units = struct.pack("<II", 0, 11)
-    # Each piece contains pairs of a zigzag number and a length, followed by zero: stack offsets 0, 24, 0; one file; lines; the index of the inlined call.
+    # Each piece is a list of pairs (a zigzag number and a length) that ends with a zero. The four pieces are the stack offsets 0, 24, 0; one file; lines; and the
+    # index of the inlined call.
     pieces = [b"\x02\x01\x30\x10\x2f\x0f\x00", b"\x02\x20\x00", b"\x14\x08\x02\x18\x00", b"\x02\x10\x01\x10\x00"]
     values, starts = b"\0", []
     for piece in pieces:
@@ -52,7 +53,7 @@ def table(version):
     elif version > 16:
         head += struct.pack("<7Q", 2, 0x1000, *places)
     else:
-        # The functions follow the header. All other offsets count from the beginning of the header.
+        # In this layout the functions follow the header. All other offsets count from the beginning of the header.
         return head + index + records + body
     whole = head + body + index + records
     # Readers expect the tree of inlined calls in the middle.

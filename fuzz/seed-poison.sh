@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the seeds of `store_flush`, the profiles of `integration/poison.rs`: fuzz/seed-poison.sh FOLDER
+# Writes the profiles of `integration/poison.rs` as seeds of `store_flush`: fuzz/seed-poison.sh FOLDER
 set -eu
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)

@@ -129,7 +129,7 @@ async fn two_servers_share_an_azure_container_and_nothing_is_lost_or_doubled() {
     assert!(!acknowledged.is_empty(), "{}", azurite.process.tail());
     first.flush().await;
     second.flush().await;
-    // A server sees the profiles that the other server flushed once it has read the table logs.
+    // Once a server has read the table logs, it sees the profiles that the other server flushed.
     for server in [&first, &second] {
         let deadline = Instant::now() + PATIENCE;
         while crate::objects::numbers(&server.url, "profiles", "total").await.len() < acknowledged.len() {
@@ -156,7 +156,7 @@ async fn two_servers_share_an_azure_container_and_nothing_is_lost_or_doubled() {
         assert!(good, "{command}: {}{errors}", String::from_utf8_lossy(&out));
     }
     println!(
-        "{} profiles acknowledged by two servers, all there once",
+        "{} profiles acknowledged by two servers, each stored once",
         acknowledged.len()
     );
 }

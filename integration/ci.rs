@@ -55,7 +55,8 @@ impl Scratch {
         self
     }
 
-    /// Runs a command line in the repository. Returns whether it succeeded, and both outputs.
+    /// Runs a command line in the repository. Returns whether it succeeded, and its standard output and error as one
+    /// text.
     fn run(&self, line: &str) -> (bool, String) {
         let path = std::env::var("PATH").unwrap();
         let output = Command::new("sh")

@@ -239,8 +239,8 @@ impl Cluster {
     }
 
     /// Measures one side since `begin`. Returns the number of moved targets, the time until the last target had moved,
-    /// the longest pause between scrapes of a target, and the number of early scrapes. Scrapes before `begin` count for
-    /// every side.
+    /// the longest pause between scrapes of a target, and the number of scrapes less than half an interval after the
+    /// previous one. Scrapes before `begin` count for every side.
     fn measure(&self, begin: Instant, side: &[usize]) -> (usize, Duration, Duration, usize) {
         let (mut moved, mut took, mut pause, mut twice) = (0, Duration::ZERO, Duration::ZERO, 0);
         let everyone: Vec<usize> = (0..COLLECTORS).collect();
@@ -276,7 +276,7 @@ impl Cluster {
             }
             writeln!(
                 text,
-                "{side:?}: collectors of the last scrapes, and of how many targets: {counts:?}"
+                "{side:?}: number of targets by the collectors of their last scrapes: {counts:?}"
             )
             .unwrap();
         }

@@ -322,7 +322,7 @@ async fn a_configuration_from_a_server_runs_follows_it_and_survives_its_absence(
     set(&|fleet| fleet.content = "discovery.relabel \"bad\" {\n\ttargets = 5 +\n}\n".to_owned());
     assert_eq!(get(&plain, &reload).await.0, 200);
     collector
-        .until("the server knows that it is bad", async || {
+        .until("the server learns that the configuration is bad", async || {
             fleet
                 .lock()
                 .unwrap()

@@ -1,8 +1,8 @@
 //! The whole server on a disk that fails, and two servers on the same tables.
 //!
-//! Scenarios: operations on the disk that fail with several errors, over HTTP; a real system limit on the size of
-//! files; two processes with separate logs and the same local tables. Guarantee: the server refuses pushes with 503 and
-//! `Retry-After`, still answers queries, and recovers by itself. Every acknowledged profile is stored once.
+//! Scenarios: a server, called over HTTP, whose disk operations fail with different errors; a real system limit on the
+//! size of files; two processes with separate logs and the same local tables. Guarantee: the server refuses pushes with
+//! 503 and `Retry-After`, still answers queries, and recovers by itself. Every acknowledged profile is stored once.
 
 use std::io;
 use std::process::Command;
@@ -131,7 +131,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
             kept.push(number);
         }
         disk.broken.store(true, Ordering::SeqCst);
-        // If only files fail, the log accepts profiles until memory is full.
+        // If only the files of the tables cannot be written, the log accepts profiles until memory is full.
         let mut number = 3;
         let refused = loop {
             number += 1;

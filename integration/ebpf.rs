@@ -86,7 +86,7 @@ pub(crate) fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     program
 }
 
-/// Recording of a run of the program.
+/// Recording of one run of a test program.
 struct Recorded {
     /// Stacks, root first, with their nanoseconds.
     stacks: Vec<(Vec<String>, u64)>,
@@ -196,7 +196,7 @@ impl Recorded {
             return Ok(());
         }
         Err(format!(
-            "{ratio:.4} of the CPU time is there, and not {least:.4} to {MOST}\n{}",
+            "{ratio:.4} of the CPU time was sampled, not {least:.4} to {MOST}\n{}",
             self.summary
         ))
     }
@@ -248,7 +248,7 @@ fn a_recording_that_missed_most_ticks_shows_nothing() {
         .check_time(7 * second, 10 * second, 1000, 0.97)
         .unwrap_err();
     assert!(
-        time.contains("0.7000 of the CPU time is there, and not 0.8500"),
+        time.contains("0.7000 of the CPU time was sampled, not 0.8500"),
         "{time}"
     );
 }
@@ -388,12 +388,12 @@ fn the_time_of_programs_that_live_fifty_milliseconds_is_theirs() {
             let short = sum(&is_short);
             let whole =
                 sum(&|stack| is_short(stack) && stack.iter().any(|name| name == "_start")) as f64 / short as f64;
-            println!("{whole:.4} of the short programs' time is walked to the end");
+            println!("{whole:.4} of the short programs' time has complete stacks");
             recorded.check_time(short, recorded.truth["children"], 997, 0.95)?;
             if whole >= 0.85 {
                 return Ok(());
             }
-            Err(format!("{whole} of the short programs' time is walked to the end"))
+            Err(format!("{whole} of the short programs' time has complete stacks"))
         },
     );
 }
@@ -406,7 +406,7 @@ fn a_process_with_ten_thousand_mappings_is_profiled_like_any_other() {
         || record(&program, 499, &["20000", "3"]),
         |recorded| {
             assert_eq!(recorded.truth["made"], 20_000);
-            // The program spends the remaining time on mapping.
+            // Outside of `burn`, the program spends its time on making the mappings.
             recorded.check_time(recorded.of("burn"), recorded.truth["process"], 499, 0.8)
         },
     );

@@ -156,7 +156,7 @@ fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
     );
 }
 
-/// On 64-bit Arm, the pieces of code have frame pointers, but the result is the same.
+/// On 64-bit Arm, the trampolines of the program have frame pointers, but the result is the same.
 #[test]
 fn perf_maps_of_others_links_and_pipes_give_no_names_and_hold_up_nobody() {
     let folder = tempfile::tempdir().unwrap();

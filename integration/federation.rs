@@ -194,7 +194,7 @@ impl Shared {
         }
     }
 
-    /// Compares the responses of the plain routes and of SQL with the expected ones.
+    /// Compares the responses of `/pyroscope/...`, of the call `Diff` and of SQL with the expected ones.
     async fn check_plain(&self, asked: &str, expected: &Answers) {
         let (start, end) = self.range();
         let side = |name: &str| format!("{name}={CPU}%7B%7D");

@@ -193,7 +193,7 @@ fn on_a_terminal_a_bar_says_how_far_an_import_is() {
     assert_eq!(output.status.code(), Some(1), "{shown}");
     assert!(shown.contains("/3 "), "{shown:?}");
     assert!(shown.contains("uploaded 0 of 3 files"), "{shown:?}");
-    // The bar disappears when a line is printed, and at the end.
+    // If standard error is not a terminal, there is no bar.
     let plain = alluvium(&["import", folder.path().to_str().unwrap()]);
     let errors = String::from_utf8(plain.stderr).unwrap();
     assert!(

@@ -26,7 +26,7 @@ struct Raw {
     places: BTreeSet<String>,
     /// The entries of `places`, except those that occur only in the first sample, whose duration is zero.
     timed: BTreeSet<String>,
-    /// The entries of `places` with absolute paths, for folded stacks. Ruby's own functions have no absolute path.
+    /// Like `places`, but made from absolute paths, as in folded stacks. Ruby's own functions have no absolute path.
     absolute: BTreeSet<String>,
 }
 

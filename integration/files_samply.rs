@@ -75,7 +75,7 @@ fn samply_tells_cpu_time_and_the_addresses_of_a_program() {
     assert_eq!(told.kind, "process_cpu:cpu:nanoseconds");
     let json = pprof::gunzip(&std::fs::read(&path).unwrap().into(), 64 << 20).unwrap();
     assert_eq!(told.total, cpu_micros(&json) * 1000);
-    // Samples before the program enables the events, and after the last sample, are missing.
+    // The CPU time before the events are enabled, and the time after the last sample, are missing.
     assert!(
         told.total > micros * 700 && told.total < micros * 1100,
         "{} ns of {micros} us",

@@ -89,7 +89,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
     root().join("integration/fixtures/files").join(name)
 }
 
-/// Returns both outputs of a program that must succeed.
+/// Runs a program that must succeed. Returns the text of both outputs (stdout and stderr).
 pub(crate) fn said(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].concat();

@@ -1,10 +1,10 @@
 //! Checks the promises of `fuzz/` for the committed seeds, for every input that once broke a promise, and for random
 //! changes of both.
 //!
-//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, and a
-//! shell. Out: the inputs that break a promise, each with its name and the number of its change. The changes are the
-//! same in every run. `make fuzz-smoke` runs minutes of real fuzzing; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds of
-//! each target there.
+//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the fixtures, and the program
+//! `/bin/sh`. Out: the inputs that break a promise, each with its name and the number of its change. The changes are
+//! the same in every run. `make fuzz-smoke` runs minutes of real fuzzing; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds
+//! of each target there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -32,7 +32,7 @@ mod promises_store;
 /// Number of changes of each seed.
 const CHANGES: u64 = 3;
 
-/// Pieces that are meaningful to a parser; cuts of texts are joined with them.
+/// Pieces that are meaningful to a parser. A change may replace bytes of a seed by one of them.
 const PIECES: [&str; 24] = [
     "//", "/*", "*/", "#", "\n", "\r", "\"", "`", "{", "}", "[", "]", "(", ")", ",", ".", "=", "^", "-", "${", "<<A\n",
     "\u{c}", "\u{feff}", "\0",
@@ -405,7 +405,7 @@ fn any_bytes_are_messages_of_postgresql_or_violate_the_protocol() {
 #[test]
 fn any_bytes_are_a_program_or_none() {
     let shell = std::fs::read("/bin/sh").unwrap();
-    // The beginning contains the headers, the end the section headers.
+    // The file begins with the ELF header and the program headers, and ends with the section headers.
     let cuts = (0..64).map(|cut| shell[..shell.len() - cut * 61].to_vec());
     let seeds = cuts.chain((1..64).map(|cut| shell[..cut * 60].to_vec()));
     let seeds = seeds.map(|bytes| ("/bin/sh, cut".to_owned(), bytes));

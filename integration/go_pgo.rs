@@ -1,9 +1,10 @@
 //! Profile-guided optimization from end to end. A Go program's profiles are pushed in pieces to a real server, merged
 //! by `alluvium pgo`, and used by Go's compiler.
 //!
-//! Scenario: a program that spends its time in one implementation of an interface. Guarantee: with the merged profile,
-//! the compiler reports that it devirtualises this call. Without the profile, the compiler does not report it. The
-//! compiler needs the line of each call relative to the start of its function. The gain is printed.
+//! Scenario: a program that spends its time in one call of an interface, which mostly reaches the same implementation.
+//! Guarantee: with the merged profile, the compiler reports that it devirtualises this call. Without the profile, it
+//! does not. For this, the compiler needs the line of each call relative to the start of its function. The test prints
+//! the gain.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,8 +19,8 @@ use crate::program::{Address, Program, other};
 /// Number of profiles that the program records of itself, each for half a second.
 const PIECES: usize = 3;
 
-/// Without an argument, the program prints the nanoseconds of a fixed piece of work; with a folder, it writes profiles
-/// there.
+/// Without arguments, the program prints the nanoseconds of a fixed piece of work. With a folder and a number, it
+/// writes that many profiles there.
 const PROGRAM: &str = r#"package main
 
 import (

@@ -408,7 +408,7 @@ async fn answers_are_the_same_messages_by_every_protocol() {
     );
     assert_eq!(by_connect.total, pushed.total());
 
-    // The merged profile is larger than one sent piece, with and without gzip.
+    // The merged profile is larger than one piece of a response body (64 KiB). It arrives with and without gzip.
     let ask = querier::SelectMergeProfileRequest {
         profile_type_id: selection.profile_type.clone(),
         label_selector: selection.selector.clone(),

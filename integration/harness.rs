@@ -102,7 +102,7 @@ impl TestServer {
         Self::of(listener, router(state), url, metrics, readiness)
     }
 
-    /// Starts a server that requires authentication. With certificates for `localhost`, it uses TLS.
+    /// Starts a server with the access control of `access`. With certificates for `localhost`, it uses TLS.
     pub(crate) async fn start_guarded(
         store: Arc<dyn ProfileStore>,
         options: ServerOptions,

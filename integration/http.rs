@@ -481,7 +481,7 @@ async fn files_of_the_page_are_compressed_kept_and_asked_for_again_by_tag() {
             .send()
             .await
             .unwrap();
-        // The client decompresses the file and removes the header.
+        // The client decompresses the file and removes `Content-Length`, so the length may be unknown.
         assert!(packed.content_length().is_none_or(|length| length < plain.len() as u64));
         assert_eq!(packed.bytes().await.unwrap(), plain);
         let again = server

@@ -22,7 +22,7 @@ const RULES: &str = "/settings.v1.RecordingRulesService";
 const VCS: &str = "/vcs.v1.VCSService";
 const FILES: &str = "/debuginfo.v1alpha1.DebuginfoService";
 
-/// A request in both encodings, with the expected status and code.
+/// A request as JSON and as protobuf, with the expected status and code.
 struct Case {
     path: String,
     question: Value,
@@ -31,7 +31,7 @@ struct Case {
     code: &'static str,
 }
 
-/// Builds the case of a call. The message is built from the request.
+/// Builds the case of a call. The protobuf message is built from the JSON.
 macro_rules! case {
     ($ask:ty, $service:expr, $call:expr, $question:tt, $status:expr, $code:expr) => {{
         let question = json!($question);

@@ -283,7 +283,7 @@ async fn probe(site: &Site, start_ms: i64) {
     let label = json!([{"name": "service_name", "value": SERVICE}]);
     assert_eq!(lines["series"].as_array().unwrap().len(), 1, "{lines}");
     assert_eq!(lines["series"][0]["labels"], label);
-    // The only step ends where the range starts. It also contains the profiles of earlier rounds.
+    // The time line has one step. It ends where the range starts, and also contains profiles of earlier rounds.
     assert_eq!(lines["series"][0]["points"].as_array().unwrap().len(), 1, "{lines}");
 
     let graph = ask("SelectMergeStacktraces", of_type.clone()).await;

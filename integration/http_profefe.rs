@@ -167,7 +167,7 @@ async fn check(site: &Site, now: i64, ids: &[String], all: &[Vec<(String, i64)>]
             "{nothing}"
         );
     }
-    // The range includes the second `to`, but no later second.
+    // The range includes the whole second that `to` names, but no later time.
     let narrow = format!("service=shop&type=cpu&from={}&to={}", time(now - 20), time(now - 20));
     let (_, answer) = get(site, &format!("/api/0/profiles?{narrow}")).await;
     assert_eq!(answer["body"].as_array().unwrap().len(), 1);

@@ -1,4 +1,5 @@
-//! Further calls of `querier.v1` over HTTP: pushed into a real store, and queried before and after a flush.
+//! Calls of `querier.v1` over HTTP about statistics, exemplars, heatmaps, spans and pprof. Profiles are pushed into a
+//! real store, and queried before and after a flush.
 //!
 //! Expected values come from the pushed profiles.
 

@@ -35,7 +35,7 @@ async fn get(site: &Site, route: &str, parameters: &[(&str, &str)]) -> (u16, Val
     (status, body)
 }
 
-/// The parameters of a query for all pushed profiles, as texts.
+/// The parameters, as texts, of a query over the time of all pushed profiles.
 struct Texts {
     query: String,
     from: String,
@@ -482,7 +482,7 @@ async fn wrong_questions_have_the_status_of_pyroscope_and_the_reason() {
             let message = answer["message"].as_str().unwrap();
             assert!(message.contains(reason), "{route} {name}={value}: {message}");
         }
-        // A request for a graph is refused for the same reason.
+        // A request for a Graphviz graph has the same status.
         if route == render {
             asked.push(("format", "dot"));
             assert_eq!(

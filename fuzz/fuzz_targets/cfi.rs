@@ -1,6 +1,6 @@
 //! Checks [`promises::cfi`] with the fuzzer's inputs.
 //!
-//! Seeds are optional. `.eh_frame` sections of programs are good seeds: `fuzz/seed-elf.sh FOLDER`.
+//! Seeds are optional. `fuzz/seed-elf.sh FOLDER` writes good ones: `.eh_frame` sections of programs, after a zero byte.
 
 #![no_main]
 

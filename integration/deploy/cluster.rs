@@ -24,7 +24,7 @@ const OF_EBPF: [&str; 7] = [
     "SYSLOG",
 ];
 
-/// Sets of values that a user may set, each different from the defaults of the chart.
+/// Sets of values that replace defaults of the chart. The first set is empty.
 const VARIATIONS: [&[&str]; 10] = [
     &[],
     &["collector.ebpf.enabled=true"],
@@ -363,7 +363,7 @@ fn the_plain_manifests_are_those_of_the_chart() {
     let committed = std::fs::read_to_string(root().join("deploy/kubernetes/base/alluvium.yaml")).unwrap();
     assert!(
         committed == std::fs::read_to_string(fresh).unwrap(),
-        "not what the chart says: run `make chart`"
+        "the manifest differs from the chart: run `make chart`"
     );
 
     let build = |name: &str| {

@@ -29,7 +29,7 @@ fn files(folder: &Path) -> Vec<String> {
     files
 }
 
-/// Runs `make` in the clone. Returns whether it succeeded, and both outputs.
+/// Runs `make` in the clone. Returns whether it succeeded, and the text of both outputs (stdout and stderr).
 fn make(arguments: &[String]) -> (bool, String) {
     let output = Command::new("make")
         .arg("--no-print-directory")

@@ -41,7 +41,7 @@ fn plugin(arguments: &[&str]) -> (i32, String, Vec<(String, String)>) {
         .unwrap();
     let read = |path: &Path, name: String| {
         let text = std::fs::read_to_string(path.join(&name)).unwrap();
-        // Masks the time in the name.
+        // Removes the digits, because the file name contains the time.
         let plain: String = name
             .chars()
             .filter(|c| !c.is_ascii_digit() || name.starts_with("out"))

@@ -1,8 +1,8 @@
 //! The dashboard and the alerts. Every panel has data when a real Prometheus scrapes a server and a collector. Every
 //! named metric exists, and every alert fires in a test of `promtool`.
 //!
-//! Scenario: three processes. The second endpoint of the collector refuses every profile. For metrics that need a
-//! bucket or the kernel, the test searches the sources instead.
+//! Scenario: three processes. The second endpoint of the collector refuses every profile. Metrics that need a bucket or
+//! the kernel are not scraped here; the test only searches the sources for their names.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ const ALERTS: &str = "deploy/prometheus/alerts.yaml";
 /// Rows of the dashboard that have data only with object storage or with kernel permissions.
 const ELSEWHERE: [&str; 2] = ["Server: bucket", "Collector: eBPF"];
 
-/// Prefixes of metrics that a machine without bucket, permissions and failures does not print.
+/// Prefixes of metrics that exist only with a bucket, after a failure, or with kernel permissions.
 const RARE: [&str; 3] = [
     "alluvium_store_object_",
     "alluvium_store_job_failures_total",

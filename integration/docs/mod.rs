@@ -75,7 +75,7 @@ fn every_component_has_a_page_and_every_page_a_component() {
                 found.add(
                     &path,
                     1,
-                    "the page of a component has an example marked `alloy`",
+                    "the page of this component has no example marked `alloy`",
                     definition.name(),
                 );
             }
@@ -124,7 +124,7 @@ fn adding_a_discovery_touches_the_files_that_contributing_lists() {
                 found.add(
                     path,
                     1,
-                    "names a discovery from outside of the files that CONTRIBUTING.md lists",
+                    "names a discovery, but CONTRIBUTING.md does not list this file",
                     named,
                 );
             }
@@ -273,7 +273,7 @@ fn every_metric_in_the_operations_page_exists() {
     found.none();
 }
 
-/// Returns the findings of `benches/figures.py` for a folder with `docs`; empty when there are none.
+/// Runs a command of `benches/figures.py` on a folder with `docs`. Returns its findings, or an empty text.
 fn figures(command: &str, folder: &Path) -> String {
     let script = root().join("benches/figures.py");
     let mut python = Command::new("python3");
