@@ -99,7 +99,8 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
             let word = offset.and_then(|offset| stack.bytes.get(offset..offset.checked_add(8)?));
             if word.is_none() {
                 // A leaf may have saved registers below its stack pointer, but the registers still contain these
-                // values. A signal may have interrupted code on another stack.
+                // values, so such a word is not needed. Later frames may be below the stack pointer of the leaf,
+                // because a signal may have interrupted code on another stack.
                 if at >= stack.sp || !is_leaf {
                     outside.get_or_insert(at);
                 }
@@ -190,8 +191,8 @@ impl Count {
     }
 }
 
-/// The mappings of running processes. A process may have several sets of mappings, because it may start another
-/// program.
+/// The copied samples, and the mappings of their processes. A process may have several sets of mappings, because it may
+/// start another program.
 #[derive(Default)]
 struct Seen {
     maps: BTreeMap<u32, Vec<Maps>>,
@@ -431,8 +432,8 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     .unwrap();
     let mut comparison = Comparison::default();
     let until = Instant::now() + PATIENCE;
-    // The profiler creates a table when a stack first needs it. Therefore the first round has fewer samples, and hardly
-    // any of rustc.
+    // The profiler creates an unwind table when a stack first needs it. Therefore the first round has fewer samples and
+    // hardly any of rustc, and there are at least two rounds.
     while shell.rounds < 2 || !comparison.is_enough(&programs) && Instant::now() < until {
         let mut seen = Seen::default();
         shell.run([&lanes[0], &lanes[1]], || seen.look(&profiler));
