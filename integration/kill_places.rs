@@ -34,7 +34,7 @@ const ROUNDS_A_FOLDER: usize = 40;
 /// Environment variable with the child's data folder. If it is not set, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_KILL_CHILD";
 /// Environment variable with the class of operations and the number of the event at which the child stops, as
-/// `class count`.
+/// `CLASS NUMBER`.
 const TARGET: &str = "ALLUVIUM_TEST_KILL_TARGET";
 /// Environment variable with the number of the first profile of the round.
 const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";

@@ -1,8 +1,8 @@
 //! The real program as a server with little memory. It receives more pushes and queries than its memory can hold at
 //! once.
 //!
-//! Scenarios: eight clients send the profiles of a synthetic fleet as fast as they can, while another client queries
-//! flame graphs of all profiles; and a client that sends short SQL statements with large rows, names and plans.
+//! Scenario: eight clients send the profiles of a synthetic fleet as fast as they can. Meanwhile, another client
+//! queries flame graphs of all profiles. A second test sends short SQL statements with large rows, names and plans.
 //! Guarantee: the anonymous memory of the process stays within `--memory-limit`, and after retries every profile is
 //! stored once.
 

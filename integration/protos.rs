@@ -73,7 +73,8 @@ fn the_generated_code_is_that_of_the_proto_files() {
     );
 }
 
-/// Messages by their use in services, as full names with a leading dot.
+/// Messages that services use, as full names with a leading dot. `asked` contains those in requests, `all` also
+/// those in responses.
 struct Used {
     asked: BTreeSet<String>,
     all: BTreeSet<String>,
