@@ -27,7 +27,7 @@ use crate::kill::{check, numbered, push_until_gone};
 use crate::program::{Address, PATIENCE, Program, other, run, sql};
 use crate::seaweed::{ACCESS_KEY, BUCKET, SECRET_KEY, Seaweed};
 
-/// A server with its folder.
+/// A server that runs in its own folder.
 pub(crate) struct Server {
     // `http://HOST:PORT`.
     pub url: String,

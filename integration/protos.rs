@@ -1,4 +1,5 @@
-//! The Rust code under `src/wire/proto` is generated from `proto/`. This test generates it again and compares.
+//! The Rust code under `src/wire/proto` is generated from `proto/`. This test generates the code again and compares it
+//! with the files.
 //!
 //! In: `proto/**/*.proto`. Out: one file per package, with prost's messages, their JSON form (`wire::json`), and a
 //! trait for each service that the server implements. JSON code is generated only for messages of these services. Code

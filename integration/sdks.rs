@@ -89,7 +89,7 @@ async fn the_sdk_for_node_pushes_cpu_wall_time_and_memory() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut program = Command::new("node");
-    // `make tools` does not install the package in the folder of the program.
+    // `make tools` does not install the package in the folder of the program, so `NODE_PATH` names its folder.
     program
         .env("NODE_PATH", package.ancestors().nth(3).unwrap())
         .arg(source("node").join("busy.js"));

@@ -170,7 +170,7 @@ impl Component<HolderArguments> for Holder {
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
         Box::pin(async move {
-            // If the component runs again, it acquires the file that it released at its end.
+            // If the component runs again, it acquires the file that it released at the end of its last run.
             if !self.held.load(Ordering::SeqCst) {
                 take(&self.path.lock())?;
                 self.held.store(true, Ordering::SeqCst);

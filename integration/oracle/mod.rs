@@ -7,8 +7,8 @@
 //! with the `.eh_frame` of the files in `/proc/PID/maps`, and Alluvium's walk outside the kernel. Go programs and code
 //! generated at run time have no `.eh_frame`, so `framehop` cannot check them.
 //!
-//! The copy does not contain memory above 16 KiB, pages that were never touched, and the interrupted stack if a signal
-//! handler has a separate one. In these cases, the test compares the frames up to the missing memory, and Alluvium's
+//! The copy lacks memory above 16 KiB, pages that were never touched, and the interrupted stack if a signal handler
+//! has a separate stack. In these cases, the test compares the frames up to the missing memory, and Alluvium's
 //! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
 //! that a signal interrupted: its address is an instruction and not a return address, which `framehop` cannot express.
 //! Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that align
@@ -424,7 +424,7 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
         hertz: HERTZ,
         kernel_stacks: false,
         scope: Scope::Process(shell.child.id()),
-        // The profiler may use 128 MiB of the budget for copies that wait.
+        // The profiler may use 128 MiB of the budget for copies that the test has not taken yet.
         budget: Budget::new(1 << 30),
         copies: true,
         ..Settings::default()

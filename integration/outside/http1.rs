@@ -86,7 +86,7 @@ async fn chunks_and_heads_of_a_wrong_form_are_refused() {
         let answer = house.raw(request.as_bytes()).await;
         assert_eq!(statuses(&answer), [400], "{chunks:?}: {answer}");
     }
-    // These headers are larger than the server's buffer, even if a read exceeds the buffer slightly.
+    // The server's buffer for a head cannot hold this text, even if a read exceeds the size of the buffer slightly.
     let long = "a".repeat(300 << 10);
     let many = "x: y\r\n".repeat(500);
     for (request, wanted) in [

@@ -272,7 +272,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
         let house = &house;
         async move { (target, house.raw(request.as_bytes()).await) }
     });
-    // Sends some requests concurrently.
+    // Sends up to 16 requests concurrently.
     let mut answers = futures::StreamExt::buffer_unordered(futures::stream::iter(all), 16);
     while let Some((target, answer)) = futures::StreamExt::next(&mut answers).await {
         let status = statuses(&answer);
@@ -281,7 +281,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
             assert!(!answer.contains(secret), "{target}: {answer}");
         }
     }
-    // File names as the ids of uploaded profiles.
+    // The test also requests uploaded profiles with file names as their ids.
     for id in [
         "../../VERSION",
         "..%2f..%2fVERSION",

@@ -1,4 +1,4 @@
-//! Pyroscope's queries against the engine.
+//! The queries of Pyroscope's API, run by the query engine.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ async fn a_second_question_decodes_no_frames_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn files_outside_of_the_question_are_not_opened() {
     let store = two_services();
-    // Each of these files would fail when opened.
+    // None of these files exists, so a query that opens one of them fails.
     store
         .list_missing(|file| file.day += 1)
         .list_missing(|file| file.tenant = tenant("two"));
