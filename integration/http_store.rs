@@ -1,5 +1,5 @@
-//! The whole path over HTTP: the test pushes profiles into a real store in a temporary folder, and queries them before
-//! and after a flush.
+//! Profiles from the push to the query, over HTTP: the tests push profiles to a server with a real store in a temporary
+//! folder, and query them. One test queries before and after a flush.
 //!
 //! Expected values come from the pushed profiles.
 
@@ -624,7 +624,7 @@ async fn sql_is_answered_in_three_formats_and_refused_with_the_reason() {
     assert_eq!(body, format!("total,n\r\n{},4\r\n", pushed.total()));
     let (_, kind, body) = post("/api/v1/sql?format=arrow", "text/plain", "*/*", query.clone()).await;
     assert_eq!(kind, "application/vnd.apache.arrow.stream");
-    // An IPC stream begins with a continuation mark and the schema, and ends with a mark of length 0.
+    // An Arrow IPC stream begins with a continuation mark and the schema, and ends with such a mark and the length 0.
     assert!(body.starts_with(&[0xff; 4]) && body.ends_with(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]));
     assert!(body.windows(5).any(|window| window == b"total"));
 

@@ -1,7 +1,7 @@
 //! Times and steps that are invalid in every query, sent to every call that has such fields.
 //!
 //! Scenario: a server with a minute of profiles, queried with the smallest and largest times of 64 bits. Guarantee: the
-//! server responds with status 400 and the name of the field, and never replaces an invalid time. The years 1 to 9999
+//! server responds with status 400 and the name of the field, and never uses another time instead. The years 1 to 9999
 //! are accepted.
 
 use alluvium::server::ServerOptions;

@@ -26,7 +26,8 @@ use crate::program::{Address, PATIENCE, Program, file_of, other};
 /// Maximum size of a decompressed test profile in bytes.
 const MAX_PROFILE: usize = 64 << 20;
 
-/// Sums of the received values by profile type and by function on a stack, and the labels of the last profile.
+/// Sums of the received values by profile type and by function on a stack. Also the labels of the last pushed profile,
+/// or the URL query of the last upload to `/ingest`.
 #[derive(Default)]
 struct Seen {
     totals: BTreeMap<(String, String), i64>,
@@ -48,7 +49,7 @@ async fn push(State(seen): State<Shared>, body: Bytes) -> Response {
     connect::encode(Codec::Proto, &PushResponse::default()).into_response()
 }
 
-/// Handles an upload that an SDK sends to `/ingest` in a form.
+/// Handles an upload that an SDK sends to `/ingest` as a multipart form.
 async fn ingest(State(seen): State<Shared>, RawQuery(query): RawQuery, mut form: Multipart) {
     let (mut recording, mut labels) = (Bytes::new(), Bytes::new());
     while let Some(field) = form.next_field().await.unwrap() {
@@ -101,8 +102,8 @@ async fn sink() -> (String, Shared) {
     (url, seen)
 }
 
-/// Starts a virtual machine that runs `Busy`, without an agent on its command line. A property distinguishes this
-/// virtual machine from others.
+/// Compiles `Busy` and starts a virtual machine that runs it with these flags. The property `whose` distinguishes this
+/// virtual machine from others. Returns `None` if there is no JDK.
 pub(crate) fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
     other("javac", &["-version"], "default-jdk-headless")?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/java/Busy.java");
@@ -122,7 +123,9 @@ pub(crate) fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
     Some(Program::start(java, &folder.join("java.log")))
 }
 
-/// Starts the collector with `discovery.process`, and `pyroscope.java` for its targets. `dist` is a folder or empty.
+/// Starts the collector with `discovery.process`, and with `pyroscope.java` for the virtual machine that [`busy`]
+/// starts in the same folder. `dist` is the path of async-profiler's library. If `dist` is empty and no async-profiler
+/// is installed, the component uses JDK Flight Recorder.
 fn collector(folder: &Path, url: &str, dist: &str) -> Program {
     let text = format!(
         r#"

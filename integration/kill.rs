@@ -1,10 +1,11 @@
 //! SIGKILL under load: after the restart, the server has every acknowledged profile exactly once.
 //!
 //! Scenario: the real program, 8 clients that push small distinct profiles, and 25 kills. A third of the kills come at
-//! different moments, a third while memory is flushed to the tables, and a third while files are merged. The folder
-//! shows that a flush or merge is under way: it has a file that no table names yet. Guarantee: after every restart,
-//! `profiles` and `samples` contain each acknowledged profile of a tenant exactly once. They may contain profiles that
-//! were not acknowledged, each at most once. Each profile has its service in `series` and its function in `stacks`.
+//! different moments, a third while memory is flushed to the tables, and a third while files are merged. Before a kill
+//! of the last two kinds, the test waits for a new file of a flush or merge. If no table lists a file after a kill, the
+//! kill has interrupted a flush or merge. Guarantee: after every restart, `profiles` and `samples` contain each
+//! acknowledged profile of a tenant exactly once. They may contain profiles that were not acknowledged, each at most
+//! once. Each profile has its service in `series` and its function in `stacks`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -117,7 +118,7 @@ fn files(tables: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Origin of a file. The names of merged files begin with `c` and the level.
+/// The operation that wrote a file. The names of merged files begin with `c` and the level of the merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Flush,
@@ -239,7 +240,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
         }
     }
 
-    // The last check runs with all profiles in files. The flush at the end must not duplicate profiles.
+    // The shutdown has flushed all profiles to files. The last check shows that this flush duplicated no profile.
     let mut server = Program::alluvium(&arguments, &log);
     server.ready(&http, &format!("{url}/ready")).await;
     acknowledged.check(&http, &url, ROUNDS + 1).await;
@@ -307,7 +308,7 @@ impl Acknowledged {
                 assert!(
                     lost.is_empty() && doubled.is_empty() && strange.is_empty(),
                     "round {round}, {table} of {tenant}: lost {lost:?}, more than once {doubled:?}, of another \
-                     {strange:?}"
+                     tenant {strange:?}"
                 );
                 // `series` has one service and `stacks` one function for each number.
                 let mut names = vec![("series", "series", "service_name")];
@@ -342,7 +343,7 @@ impl Acknowledged {
     }
 }
 
-/// Runs SQL as the tenants `tenants`, whose names `|` separates.
+/// Runs SQL for the tenants in `tenants`, a list separated by `|`.
 async fn sql_of(http: &reqwest::Client, url: &str, tenants: &str, query: &str) -> Vec<Vec<String>> {
     let request = http
         .post(format!("{url}/api/v1/sql?format=csv"))

@@ -1,12 +1,13 @@
-//! SIGKILL at every kind of operation on the disk. A child process works on a store: pushes of five tenants, flushes,
-//! merges, retention by age, by size and for free space, downsampling, deletions, vacuum, checkpoints. The child stops
-//! at an operation that its round has selected and is killed there. One round in ten kills the child at a random moment
-//! instead: while it starts, after it has opened the store, or after one or two cycles of work.
+//! SIGKILL at every kind of operation on the disk. Each round starts a child process that works on a store: pushes of
+//! five tenants, flushes, merges, retention by age, by size and for free space, downsampling, deletions, vacuum,
+//! checkpoints. The round selects an operation. The child stops at this operation, and the test kills it there. One
+//! round in ten kills the child at a random moment instead: while it starts, after it has opened the store, or after
+//! one or two cycles of work. The next round recovers the same folder.
 //!
-//! Guarantee, checked in the folder after every kill and again after the recovery of the next round: the folder
-//! contains an acknowledged profile exactly once, with its samples. For every day with profiles and samples, the folder
-//! also contains the names of their functions and services. Sums by name do not change when samples are downsampled.
-//! The folder contains no profile that a finished deletion or retention removed, and no profile twice.
+//! Guarantee, checked in the folder after every kill and after a last recovery: the folder contains each acknowledged
+//! profile exactly once, with its samples, unless a deletion or retention removed it. For every day with profiles and
+//! samples, the folder also contains the names of their functions and services. Sums by name do not change when samples
+//! are downsampled. The folder contains no profile that a finished deletion or retention removed, and no profile twice.
 //! `ALLUVIUM_KILLS` sets the number of rounds.
 
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ const ROUNDS_A_FOLDER: usize = 40;
 /// Environment variable with the child's data folder. If it is not set, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_KILL_CHILD";
 /// Environment variable with the class of operations and the number of the event at which the child stops, as
-/// `class count`.
+/// `CLASS NUMBER`.
 const TARGET: &str = "ALLUVIUM_TEST_KILL_TARGET";
 /// Environment variable with the number of the first profile of the round.
 const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
@@ -179,7 +180,8 @@ fn child_that_is_killed_at_a_place() {
             }
             let short = dir.join(workload::SHORT);
             if is_short {
-                // The oldest remaining profile must be eligible for removal.
+                // The second profile of `full` is a day older than the first one, and maintenance may remove it. The
+                // test waits for it, so that the oldest profile of the store is one that maintenance may remove.
                 while full.load(Ordering::SeqCst) < 2 {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
@@ -244,7 +246,8 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
                 }
                 if line == "open" || line == "took gone" {
                     come += 1;
-                    // A start may have fewer events than the number that the round selected.
+                    // A start may have fewer events than the number that the round selected. In that case, the child is
+                    // killed at a random moment after the start.
                     if come == from || (class == "open" && come == 1 && !at_a_moment) {
                         killed = MOMENTS[come];
                         wait = started.elapsed() + moment;
@@ -299,7 +302,7 @@ fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
     }
     println!(
         "{rounds} kills in {:?}: {kills:?}; {kept} profiles acknowledged, 0 lost, 0 doubled; {deleted} deleted on \
-         request, {retired} retired, {crowded} gone for their size",
+         request, {retired} removed by age, {crowded} removed by size or for free space",
         started.elapsed()
     );
     if rounds >= 100 {

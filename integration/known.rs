@@ -12,7 +12,7 @@ use alluvium_wire::push::PushClient;
 
 use crate::harness::client;
 
-/// Leaf functions and their values, sorted.
+/// Leaf functions and their values, sorted by name.
 pub(crate) const LEAVES: [(&str, i64); 2] = [("alpha", 70_000_000), ("beta", 30_000_000)];
 pub(crate) const TOTAL: i64 = 100_000_000;
 /// Line at which each function of the profile starts.

@@ -1,9 +1,9 @@
 //! Data folders of every released layout can be opened, queried and merged. `fixtures/store/` has one small store of
 //! each layout.
 //!
-//! A fixture has the files of a data folder under plain names; [`unpack`] copies them to their paths in a data folder.
-//! To add a fixture for this program's layout: `cargo test --test integration layouts::write_the_fixture_of_this_layout
-//! -- --ignored`.
+//! A fixture has the files of a data folder as `0.bin`, `1.bin` and so on, and their paths in `files.txt`. [`unpack`]
+//! copies the files to these paths in a data folder. To add a fixture for this program's layout: `cargo test --test
+//! integration layouts::write_the_fixture_of_this_layout -- --ignored`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

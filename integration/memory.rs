@@ -1,9 +1,10 @@
-//! A server with little memory, as the real program, that receives more pushes and queries than its memory can hold at
+//! The real program as a server with little memory. It receives more pushes and queries than its memory can hold at
 //! once.
 //!
-//! Scenario: eight clients send the fleet's profiles as fast as they can. Meanwhile, other clients query flame graphs
-//! of all profiles. Then the test sends short SQL statements with large rows, names and plans. Guarantee: the process'
-//! own memory stays within `--memory-limit`, and after retries every profile is stored once.
+//! Scenario: eight clients send the profiles of a synthetic fleet as fast as they can. Meanwhile, another client
+//! queries flame graphs of all profiles. A second test sends short SQL statements with large rows, names and plans.
+//! Guarantee: the anonymous memory of the process stays within `--memory-limit`, and after retries every profile is
+//! stored once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -157,7 +158,7 @@ async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
         refused.load(Ordering::Relaxed)
     );
     assert!(peak > 0 && peak <= LIMIT_BYTES, "{peak} bytes\n{}", server.tail());
-    assert!(answered > 0, "no graph in all that time");
+    assert!(answered > 0, "no query succeeded during the pushes");
     let metrics = http.get(format!("{url}/metrics")).send().await.unwrap();
     let metrics = metrics.text().await.unwrap();
     let limits: u64 = PARTS

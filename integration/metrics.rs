@@ -1,7 +1,8 @@
 //! Checks that the page of metrics lists the metrics that the collector exposes.
 //!
-//! In: `docs/reference/metrics.md`, and a controller that runs every component that needs no other machine. Out:
-//! metrics that are missing on the page, that only the page has, or that the page lists with another type.
+//! In: `docs/reference/metrics.md`, a controller that runs a pipeline from `discovery.file` to `pyroscope.write`, and
+//! the string literals of the sources. Out: metrics that are missing on the page, that only the page has, or that the
+//! page lists with another type.
 
 use std::collections::{BTreeMap, BTreeSet};
 

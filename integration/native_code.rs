@@ -18,7 +18,7 @@ use alluvium_wire::push::PushClient;
 use crate::harness::client;
 use crate::program::{Address, Program, other};
 
-/// A program that prints the address of its function and its memory map.
+/// A C program that prints the address of its function `busy_function`, and its memory map.
 const SOURCE: &str = r#"
 #include <stdio.h>
 
@@ -39,7 +39,7 @@ int main(void) {
 }
 "#;
 
-/// Position of an instruction of the function in a process: its address, and the mapping that contains it.
+/// Position of an instruction of `busy_function` in a process: its address, and the mapping that contains the address.
 struct Place {
     address: u64,
     mapping: (u64, u64, u64),

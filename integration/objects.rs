@@ -27,7 +27,7 @@ use crate::kill::{check, numbered, push_until_gone};
 use crate::program::{Address, PATIENCE, Program, other, run, sql};
 use crate::seaweed::{ACCESS_KEY, BUCKET, SECRET_KEY, Seaweed};
 
-/// A server with its folder.
+/// A server that runs in its own folder.
 pub(crate) struct Server {
     // `http://HOST:PORT`.
     pub url: String,
@@ -290,9 +290,9 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
     for server in &mut servers {
         server.flush().await;
     }
-    // While all three servers merge files, each of them sees every profile exactly once, also those that the others
-    // committed. A profile that was stored but not acknowledged may appear later than the others. In the end, all
-    // servers agree.
+    // While all three servers merge files, each of them sees every profile exactly once, also those that the other
+    // servers committed. A profile that was stored but not acknowledged may appear on one server later than on another.
+    // In the end, all servers agree.
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -1,5 +1,5 @@
-//! A bucket that lies. A test proxy before the real S3 server returns bursts of errors, errors after it has carried out
-//! the request, and repeated, late or truncated responses.
+//! A bucket that lies. A test proxy before the real S3 server refuses requests, reports errors for requests that the S3
+//! server has carried out, sends requests twice, and returns late or truncated responses.
 //!
 //! Guarantee: the server still accepts pushes, because they need only the local log. A flush succeeds, or fails and is
 //! tried again. The server answers a query completely or refuses it. When the bucket is honest again, the tables
@@ -177,7 +177,7 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let weed = Seaweed::start(folder.path()).await?;
         let (liar, address) = Liar::start(weed.endpoint()).await;
-        // Every query is answered from the bucket.
+        // The cache has the size 0, so the server reads from the bucket for every query.
         let storage = weed
             .storage("lies")
             .replace(&weed.endpoint(), &address)
@@ -297,7 +297,8 @@ async fn a_bucket_that_answers_late_or_in_part_is_never_believed_in_part() {
             if site.liar.told.load(Ordering::SeqCst) > 0 {
                 break;
             }
-            // The server has already read the files that it needs, so the test pushes another profile.
+            // The proxy could not lie, because the server had already read the files that it needs. So the test makes a
+            // new file.
             assert!(Instant::now() < deadline, "{lie:?} never happened");
             site.push().await;
             let _ = client().post(format!("{}/flush", site.server.url)).send().await;

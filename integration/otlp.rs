@@ -1,7 +1,7 @@
 //! OpenTelemetry profiles that clients send to a server with a real store. The tests use gRPC and HTTP with protobuf
 //! and JSON, with and without compression. They send invalid requests as well, and check the results of queries.
 //!
-//! The test builds requests by hand; expected values follow from them.
+//! The tests build the requests by hand, so the expected values are known.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -148,7 +148,7 @@ fn profile(request: &mut ExportProfilesServiceRequest) -> &mut Profile {
     &mut request.resource_profiles[0].scope_profiles[0].profiles[0]
 }
 
-/// Returns status, content type and body of a post.
+/// Posts a body, and returns status, content type and body of the response.
 async fn post(site: &Site, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> (u16, String, Vec<u8>) {
     let mut request = site.server.post(path);
     for (name, value) in headers {

@@ -1,8 +1,8 @@
-//! A collector, as the real program, that receives an hour's worth of profiles while its endpoint is unavailable.
+//! The real program as a collector. It receives an hour's worth of profiles while its endpoint is unavailable.
 //!
 //! Scenario: `pyroscope.receive_http` accepts pushes for `pyroscope.write`, whose endpoint responds with 503. The test
 //! kills the collector in the middle and starts it again, and the collector accepts the remaining pushes. Guarantee:
-//! when the endpoint is available again, it receives every acknowledged profile exactly once, in the order of time.
+//! when the endpoint is available again, it receives every acknowledged profile exactly once, in push order.
 
 use std::ops::RangeInclusive;
 use std::path::Path;

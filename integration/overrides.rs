@@ -1,4 +1,5 @@
-//! Limits of single tenants in a real server. They take effect when their file changes, without a restart.
+//! Limits of single tenants in a real server. They take effect when their file changes, without a restart. A second
+//! test limits which tenants may push, and how many.
 
 use std::time::{Duration, Instant};
 
@@ -135,7 +136,7 @@ async fn tenants_are_those_of_a_list_and_no_more_than_a_number() {
     }
     assert!(server.terminate().success());
 
-    // The number of new tenants is also limited. The response names the key to raise.
+    // The number of new tenants per minute is also limited. The response names the key of this limit.
     let mut server = start("{new_per_minute: 1}");
     server.ready(&http, &format!("{url}/ready")).await;
     for (tenant, status) in [("a", 200), ("b", 200), ("e", 200), ("f", 429), ("e", 200)] {

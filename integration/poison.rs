@@ -25,7 +25,7 @@ use crate::program::{Address, Program, sql};
 
 /// Maximum memory of the server in bytes, including the page cache of its files.
 const LIMIT_BYTES: u64 = 512 << 20;
-/// Number of clients that send poison concurrently.
+/// Number of clients that send such profiles concurrently.
 const CLIENTS: usize = 64;
 
 const CPU: ValueType<'static> = ValueType {
@@ -52,7 +52,7 @@ struct Raw(Vec<u8>);
 
 impl Raw {
     /// Starts a profile with one sample type. `strings` follow `cpu` and `nanoseconds` in the string table, with the
-    /// numbers 3, 4 and so on. Function 1 and location 1 have the name number 1.
+    /// numbers 3, 4 and so on. The name of function 1 is string 1, and location 1 is in function 1.
     fn new(strings: &[&str]) -> Self {
         let mut raw = Self(Vec::new());
         raw.message(1, &[1 << 3, 1, 2 << 3, 2]);
@@ -303,7 +303,7 @@ pub(crate) fn profiles() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Returns small profiles of the same kinds, for random changes.
+/// Returns small profiles of the same kinds, which the module `fuzzing` changes at random.
 pub(crate) fn small() -> Vec<Vec<u8>> {
     let mut profile = empty();
     let leaf = push_function(&mut profile, "leaf[go.shape.int]");

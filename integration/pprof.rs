@@ -2,7 +2,7 @@
 //! every function.
 //!
 //! In: the profiles under `fixtures/pprof`, and the recorded output of `go tool pprof -top`. If `go` is on the path,
-//! the test also runs the tool on the fixtures and on profiles that Alluvium encoded.
+//! a test also runs the tool on these and other profiles after Alluvium has encoded them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Real processes for tests: starts Alluvium and other programs, reserves their ports, stores their logs, and ends
-//! them.
+//! Real processes for tests. This module starts Alluvium and other programs, reserves their ports, stores their logs,
+//! and ends them.
 //!
 //! In: a command line. Out: a running process that is killed on drop, its log for the report when something fails, and
 //! HTTP helpers that wait for a condition with a deadline. Other programs may be missing: see [`other`].
@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpSocket;
 
-/// Timeout for the start of a program. A debug build on a busy machine with two cores starts within seconds.
+/// Timeout for a condition that a test waits for, such as the start of a program. A debug build on a busy machine with
+/// two cores starts within seconds.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Allows one recording of whole programs at a time, because a recording keeps both CPUs busy. Other recordings wait
-/// until the value is dropped.
+/// Allows one test at a time to keep all CPUs busy, such as a test that records programs with the profiler. Other
+/// callers wait until the returned guard is dropped.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static RECORDING: Mutex<()> = Mutex::new(());
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -31,8 +32,8 @@ pub(crate) fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
-/// Repeats a measurement until its claim holds, at most three times. On a machine with more work than CPUs, samples are
-/// lost or late.
+/// Repeats a measurement until `claims` accepts its result, at most three times. This is necessary because samples are
+/// lost or late on a machine with more work than CPUs. Panics with the last error.
 pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
     let mut last = String::new();
     for _ in 0..3 {
@@ -135,7 +136,7 @@ impl Program {
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
-    /// Waits until a GET of `url` returns 200.
+    /// Waits until a GET of `url` succeeds.
     pub(crate) async fn ready(&mut self, client: &reqwest::Client, url: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -268,7 +269,7 @@ pub(crate) fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     None
 }
 
-/// Queries the server in SQL. Returns the rows as CSV, without the header line.
+/// Queries the server in SQL. Returns the cells of each row, without the header line.
 pub(crate) async fn sql(client: &reqwest::Client, url: &str, query: &str) -> Vec<Vec<String>> {
     let answer = client
         .post(format!("{url}/api/v1/sql?format=csv"))

@@ -1,4 +1,5 @@
-//! The Rust code under `src/wire/proto` is generated from `proto/`. This test generates it again and compares.
+//! The Rust code under `src/wire/proto` is generated from `proto/`. This test generates the code again and compares it
+//! with the files.
 //!
 //! In: `proto/**/*.proto`. Out: one file per package, with prost's messages, their JSON form (`wire::json`), and a
 //! trait for each service that the server implements. JSON code is generated only for messages of these services. Code
@@ -73,7 +74,8 @@ fn the_generated_code_is_that_of_the_proto_files() {
     );
 }
 
-/// Messages by their use in services, as full names with a leading dot.
+/// Messages that services use, as full names with a leading dot. `asked` contains those in requests, `all` also
+/// those in responses.
 struct Used {
     asked: BTreeSet<String>,
     all: BTreeSet<String>,

@@ -48,8 +48,8 @@ for name in ["profiles", "samples", "stacks", "series"]:
     if name == "profiles":
         print("delta-total", sum(table["total"].to_pylist()))
 
-# All is read; an error above has ended the program otherwise. The thread pools of the three libraries in one process
-# sometimes abort while the interpreter takes them down, which says nothing of our files.
+# All tables were read, because an error would have ended the program. The program ends here at once, because the thread
+# pools of the libraries sometimes abort while the interpreter shuts down.
 sys.stdout.flush()
 os._exit(0)
 "#;
@@ -157,7 +157,7 @@ async fn every_reader_takes_files_of_an_old_layout_beside_those_of_the_new_one()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let errors = String::from_utf8_lossy(&output.stderr);
-        // Each of the two stacks has two frames, and each frame has the start line `START_LINE`.
+        // Each of the two stacks of the known profile has two frames with the start line `START_LINE`.
         let lines = 4 * known::START_LINE;
         assert!(
             text.starts_with(&format!("{rows}\t2\t{lines}\t")),

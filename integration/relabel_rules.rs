@@ -152,7 +152,7 @@ async fn rules_of_a_tenant_shape_what_is_stored_and_a_crash_under_other_rules_ch
     assert_eq!(
         site.metric(dropped).await,
         "4",
-        "three allocations, and one of the secret route"
+        "three values of alloc_space, and one of inuse_space in the environment `secret`"
     );
     let limits = site
         .http

@@ -1,6 +1,6 @@
 //! Pyroscope's published SDKs push profiles to a server, and the flame graphs contain the profiled functions.
 //!
-//! Scenario: a real server, and a program in each language that uses the SDK (`fixtures/sdk`). Guarantee: each profile
+//! Scenario: a real server, and for each language a program that uses its SDK (`fixtures/sdk`). Guarantee: each profile
 //! type that the SDK sends contains the function that caused the values, under the name that the SDK uses, with the
 //! labels of the program. The module `java` tests the agent for Java.
 
@@ -89,7 +89,7 @@ async fn the_sdk_for_node_pushes_cpu_wall_time_and_memory() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut program = Command::new("node");
-    // `make tools` does not install the package in the folder of the program.
+    // `make tools` does not install the package in the folder of the program, so `NODE_PATH` names its folder.
     program
         .env("NODE_PATH", package.ancestors().nth(3).unwrap())
         .arg(source("node").join("busy.js"));

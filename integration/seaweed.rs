@@ -116,7 +116,8 @@ impl Seaweed {
         if !s3.is_ok_and(|answer| answer.status().is_client_error()) {
             return false;
         }
-        // If the bucket exists, the server refuses this request. If it does not exist, later requests fail.
+        // This request creates the bucket. The server refuses it if the bucket exists. If the request fails for another
+        // reason, the requests below fail, too.
         let _ = client().post(&bucket).timeout(Duration::from_secs(5)).send().await;
         let probe = format!("{bucket}probe/{}", rand::random::<u64>());
         if request(client().put(&probe).body("probe")).await.is_none() {

@@ -3,10 +3,10 @@
 //!
 //! In: sources in `fixtures/ebpf`, compiled here. Each program measures the CPU time of its own functions. The
 //! claims are statistical: with ten thousand samples per program, three standard deviations of a share of one half are
-//! 1.5 points. Shares are compared, never times, so a busy machine only takes longer. The work of the programs takes
-//! varying times, each of many ticks. If sampling ran in step with the work, or if the profiler's own time were added
-//! to the wrong function, a share would move by more than chance explains. The tests need the permissions that
-//! `alluvium record` needs.
+//! 1.5 points. Shares are compared, never times, so a busy machine only takes longer. The programs work in pieces of
+//! varying length, and each piece takes many ticks. If sampling ran in step with the pieces, or if the profiler's own
+//! time were added to the wrong function, a share would move by more than chance explains. The tests need the
+//! permissions that `alluvium record` needs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -274,7 +274,7 @@ fn check_inlined(recorded: &Recorded) -> Result<(), String> {
     let turned = recorded.sum(|stack| has(stack, "faults_half") && has(stack, "::turn"));
     let share = turned as f64 / recorded.of("faults", "faults_half") as f64;
     if share < 0.9 {
-        return Err(format!("{share} of faults_half is the inlined turn"));
+        return Err(format!("only {share} of faults_half has the inlined `turn`"));
     }
     for program in ["gobare", "gofull"] {
         let names = [program, "main.goHalf", "main.inlined", "runtime.goexit"];
@@ -282,7 +282,7 @@ fn check_inlined(recorded: &Recorded) -> Result<(), String> {
         let share = whole as f64 / recorded.of(program, "main.goHalf") as f64;
         if share < 0.97 {
             return Err(format!(
-                "{program}: {share} of main.goHalf is main.inlined under runtime.goexit"
+                "{program}: only {share} of main.goHalf has main.inlined and runtime.goexit on its stacks"
             ));
         }
     }
@@ -343,7 +343,7 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
             let whole = recorded.sum(|stack| names.iter().all(|name| stack.iter().any(|function| function == name)));
             let share = whole as f64 / recorded.of("trampolines", "trampolineHalf") as f64;
             if share < 0.98 {
-                return Err(format!("{share} of trampolineHalf is below main"));
+                return Err(format!("only {share} of trampolineHalf has complete stacks"));
             }
             // The chain of frame pointers breaks where Java calls native code without a frame: in two of a hundred
             // samples here.

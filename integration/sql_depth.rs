@@ -179,7 +179,8 @@ fn statements() -> Vec<(&'static str, bool, String)> {
     ]
 }
 
-/// Returns the largest peak stack usage of any SQL thread, in bytes. The system never releases the pages of a stack.
+/// Returns the largest peak stack usage of any SQL thread, in bytes. It is the resident size of the stack, because
+/// the system never releases the pages of a stack.
 fn deepest_stack(server: &Program) -> u64 {
     let maps = std::fs::read_to_string(format!("/proc/{}/smaps", server.id())).unwrap_or_default();
     let (mut is_stack, mut most) = (false, 0);

@@ -199,6 +199,6 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(store.close(Duration::from_secs(30))).unwrap();
     assert_eq!(Stored::of(store.as_ref()), found);
-    // The number of files depends on the merges so far.
+    // The number of files depends on the merges so far, so the test requires only one.
     assert!(store.snapshot().files.iter().any(|file| file.table == Table::Profiles));
 }

@@ -1,6 +1,6 @@
 //! The catalogue of diagnostics: its page is generated from the codes, and every example triggers its code.
 //!
-//! `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes `docs/reference/diagnostics.md` again.
+//! `UPDATE_EXPECT=1 cargo test --test integration catalogue` rewrites `docs/reference/diagnostics.md`.
 
 use std::fmt::Write as _;
 
@@ -127,7 +127,8 @@ fn cut(text: &str) -> String {
     })
 }
 
-/// Returns the diagnostics of a bad example, produced in the way that triggers its code.
+/// Returns the diagnostics of a bad example. Its field `how` says which operation triggers the code: decoding the
+/// bytes, loading the configuration, or checking it.
 fn answer(code: Code, example: Example) -> Diagnostics {
     match example.how {
         "bytes" => match decode_text(&name(example), bytes(example.text)) {

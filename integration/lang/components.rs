@@ -68,7 +68,7 @@ probed!(
     Schema {
         attributes: &[
             Attribute::optional("refuse", Kind::Any, "An input that `update` refuses."),
-            Attribute::required("input", Kind::Any, "What to export."),
+            Attribute::required("input", Kind::Any, "Value to export."),
         ],
         blocks: &[],
     }
@@ -85,16 +85,16 @@ probed!(
     FailingArguments,
     Schema {
         attributes: &[
-            Attribute::with_default("build", Kind::Bool, "false", "True to fail at once."),
+            Attribute::with_default("build", Kind::Bool, "false", "True to fail while it is built."),
             Attribute::with_default("run", Kind::Bool, "false", "True to end with an error."),
-            Attribute::with_default("health", Kind::String, "\"\"", "A complaint."),
+            Attribute::with_default("health", Kind::String, "\"\"", "Message of an unhealthy component."),
             Attribute::optional("input", Kind::Any, "Anything."),
         ],
         blocks: &[],
     }
 );
 
-/// A component that ends at once or cannot be built.
+/// A component that cannot be built, ends with an error, or reports that it is unhealthy.
 const FAILING: Definition<FailingArguments> = probe("test.failing", Stability::GenerallyAvailable, &[]);
 
 probed!(
@@ -143,7 +143,7 @@ probed!(
     Endpoint,
     Schema {
         attributes: &[
-            Attribute::required("url", Kind::String, "Where to."),
+            Attribute::required("url", Kind::String, "URL of the endpoint."),
             Attribute::with_default("headers", Kind::Map(&Kind::String), "{}", "Headers."),
         ],
         blocks: &[],
@@ -186,7 +186,7 @@ probed!(
         attributes: &[],
         blocks: &[Block {
             required: true,
-            ..Block::optional("needed", &Schema::EMPTY, "Has to be there.")
+            ..Block::optional("needed", &Schema::EMPTY, "A required block.")
         }],
     }
 );

@@ -170,7 +170,7 @@ impl Component<HolderArguments> for Holder {
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
         Box::pin(async move {
-            // If the component runs again, it acquires the file that it released at its end.
+            // If the component runs again, it acquires the file that it released at the end of its last run.
             if !self.held.load(Ordering::SeqCst) {
                 take(&self.path.lock())?;
                 self.held.store(true, Ordering::SeqCst);
@@ -457,8 +457,8 @@ test.value "v" {
     engine.end().await;
 }
 
-/// The shipped example with the real components. Targets reach the scraper from the file, a reload disturbs no
-/// component, and all components end.
+/// The shipped example with the real components. The targets of `config/targets.json` reach the scraper, a reload
+/// disturbs no component, and all components end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shipped_example_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -485,12 +485,12 @@ async fn the_shipped_example_runs() {
     assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
 }
 
-/// Hundreds of reloads, alternately good and bad, while exports change. The running components always match the last
-/// good configuration.
+/// Hundreds of reloads, with good and bad configurations in random order, while exports change. The running components
+/// always match the last good configuration.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reloads_are_all_or_nothing_under_stress() {
     let engine = Engine::start(|_| {});
-    // A local generator, so that a failure can be repeated.
+    // The random numbers have a fixed seed, so that a failure can be repeated.
     let mut seed = 42u64;
     let mut random = move |below: u64| {
         seed = seed
@@ -544,7 +544,7 @@ async fn reloads_are_all_or_nothing_under_stress() {
     let folder = engine.folder.path().to_owned();
     let alive = count(&folder, "run ") - count(&folder, "stop ");
     assert!(alive <= expected.len() as i64, "tasks are left over: {alive}");
-    // `end` drops the folder, so its contents must be read before.
+    // The test does not call `end`, because `end` removes the folder, and the test still reads a file in it.
     engine.stop.cancel();
     engine.task.await.unwrap();
     assert_eq!(count(&folder, "run "), count(&folder, "stop "), "a task is left over");
@@ -572,8 +572,8 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     engine.load(&text).await.unwrap();
     let again = started.elapsed();
     println!("3000 components: load {first:?}, reload without a change {again:?}");
-    // A release build of Alloy loads in 2.2 s and reloads in 0.73 s. The test runs a debug build on any machine.
-    // `docs/benchmarks-engine.md` has the figures.
+    // A release build of Alloy loads in 2.2 s and reloads in 0.73 s (`docs/benchmarks-engine.md`). The limit is far
+    // higher, because the test runs a debug build on any machine.
     assert!(
         first < Duration::from_mins(2) && again < Duration::from_mins(2),
         "{first:?} {again:?}"
@@ -609,7 +609,7 @@ async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
     assert_eq!(ids(), ["test.holder.c", "test.holder.e"]);
     until("both run", || engine.controller.healthy()).await;
     engine.load(&holder("c", "one")).await.unwrap();
-    // Another process holds the file: the reload fails, and the component that released its file works again.
+    // The file `foreign` exists, as if another process held it. The reload fails, and `c` acquires its file again.
     std::fs::write(path("foreign"), "").unwrap();
     let error = engine.load(&holder("d", "foreign")).await.unwrap_err();
     assert!(error.contains("could not be built"), "{error}");

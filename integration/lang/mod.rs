@@ -1,9 +1,9 @@
 //! The language and the engine, with text as input and output.
 //!
-//! Cases are in files under `integration/lang/GROUP/`. A line `-- name --` opens a section. Inputs come first, then `--
-//! expect --` with the expected output, which ends a case. `UPDATE_EXPECT=1 cargo test --test integration lang::`
-//! writes the expectations again; a person then reads the diff. The number of cases of each group is printed and must
-//! not fall below its minimum.
+//! Cases are in files under `integration/lang/GROUP/`. A line `-- name --` opens a section. Inputs come first, then the
+//! section `-- expect --` with the expected output, which ends a case. `UPDATE_EXPECT=1 cargo test --test integration
+//! lang::` rewrites the expectations; a person then reads the diff. The number of cases of each group is printed and
+//! must not fall below the minimum of the group.
 //!
 //! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` stand for these characters, `{END}` ends the text
 //! without a newline), `expr` (an expression per line and its value), `conv` (a type and an expression per line, and
@@ -29,7 +29,7 @@ use components::definitions;
 
 /// Timeout for an expected event.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// If the output already differs from the expected one, it is final after this time without a change.
+/// If the output can no longer become the expected one, it is final once it has not changed for this time.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// A section of a case: name and text.
@@ -142,7 +142,7 @@ fn configurations_are_run_and_reloaded() {
 async fn run(sections: &[Section], expected: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut options = Options::new(folder.path());
-    // A restart must not depend on the speed of the machine.
+    // No component restarts during a case, because the speed of the machine would determine when it restarts.
     options.restart = RestartPolicy {
         min_wait: Duration::from_mins(1),
         max_wait: Duration::from_mins(1),
@@ -258,7 +258,7 @@ fn module_state(controller: &Controller, module: &str, out: &mut String) {
             "" => component.local_id.clone(),
             module => format!("{module}/{}", component.local_id),
         };
-        // The module may have disappeared in between.
+        // The module may have disappeared since the components were listed.
         let Some(detail) = controller.component(&id) else {
             continue;
         };
@@ -501,7 +501,7 @@ fn split(text: &str) -> Vec<Case<'_>> {
         }
         offset += line.len();
     }
-    // The file ends with a new case that has no expectation yet.
+    // The last case of a file may be new and have no expectation yet.
     if !sections.is_empty() {
         cases.push(Case {
             input: &text[start..],

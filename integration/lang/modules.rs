@@ -1,9 +1,9 @@
 //! Modules, with cases as text. A case lists files, loads, and changes of files while the configuration runs.
 //!
-//! The test processes the sections of a case in order. It loads `main.alloy` (possibly with words after the name).
-//! `update/NAME` and `remove/NAME` change a file while the configuration runs. `commit/NAME` commits a file to the
-//! repository `$DIR/repository`. Any other section becomes a file. `$DIR` is the folder of the files, `$HTTP` the URL
-//! of a server that serves them.
+//! The test processes the sections of a case in order. If the name of a section begins with `main.alloy`, the test
+//! loads its text; the rest of the name is a comment. `update/NAME` and `remove/NAME` change a file while the
+//! configuration runs. `commit/NAME` commits a file to the repository `$DIR/repository`. Any other section becomes a
+//! file. `$DIR` is the folder of the files, `$HTTP` the URL of a server that serves them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -120,8 +120,8 @@ impl Drop for Server {
     }
 }
 
-/// Commits a file to the branch `main` of a repository, which the first commit creates. Each commit gets a tag: `v1`,
-/// `v2` and so on.
+/// Commits a file to the branch `main` of a repository. The first commit creates the repository. Each commit gets a
+/// tag: `v1`, `v2` and so on.
 fn commit(repository: &Path, name: &str, text: &str) {
     let git = |arguments: &[&str]| {
         let output = std::process::Command::new("git")
@@ -152,7 +152,7 @@ fn commit(repository: &Path, name: &str, text: &str) {
     git(&["tag", &format!("v{}", count.trim())]);
 }
 
-/// Returns the text with sorted lines about stops, because independent components stop concurrently.
+/// Sorts consecutive `stop` lines of a text, because independent components stop concurrently and in any order.
 fn sorted_stops(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     for run in lines.chunk_by_mut(|left, right| left.starts_with("  stop ") && right.starts_with("  stop ")) {

@@ -97,7 +97,7 @@ fn parse_kind(text: &str) -> Kind {
     }
 }
 
-/// Formats a value with the kind of its number: `1` signed, `1u` unsigned, `1.0` floating point.
+/// Formats a value. The form of a number shows its kind: `1` is signed, `1u` unsigned, and `1.0` floating point.
 pub(super) fn show(value: &Value) -> String {
     match value {
         Value::Number(Number::Int(value)) => value.to_string(),

@@ -1,9 +1,10 @@
-//! The code in the memory of a process, for unwinding its stacks without the rules of this project.
+//! The code in the memory of a process, for two walks of its stacks: one by `framehop`, an unwinder that is
+//! independent of this project, and Alluvium's own walk outside the kernel.
 //!
 //! In: `/proc/PID/maps` and the ELF files that it names. Out: a `framehop` unwinder with these files as modules, the
-//! way in which `.eh_frame` describes each address, and Alluvium's own unwind tables for its walk outside the kernel.
-//! This module computes the positions of code from the program headers. Of `alluvium_ebpf`, it uses only the parser of
-//! the lines of `/proc/PID/maps`.
+//! way in which `.eh_frame` describes each address, and Alluvium's unwind tables. This module itself computes the
+//! positions of code from the program headers. Of `alluvium_ebpf`, it uses only the parser of the lines of
+//! `/proc/PID/maps`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -178,7 +179,7 @@ impl Code {
         show(&frames, &fde, row)
     }
 
-    /// Returns the caller's registers from `.eh_frame` and memory, which `framehop` cannot do.
+    /// Computes the caller's registers from `.eh_frame` and memory, for descriptions that `framehop` cannot evaluate.
     fn caller(
         &self,
         address: u64,
@@ -257,7 +258,8 @@ fn evaluate(
     }
 }
 
-/// Files by path and inode; `None` for a file that is not ELF or has no code.
+/// The code of files by path and inode; `None` for a file that cannot be read or is not ELF, or whose call frame
+/// information cannot be compiled.
 #[derive(Default)]
 pub(super) struct Library(HashMap<(String, u64), Option<Rc<Code>>>);
 

@@ -7,8 +7,8 @@
 //! with the `.eh_frame` of the files in `/proc/PID/maps`, and Alluvium's walk outside the kernel. Go programs and code
 //! generated at run time have no `.eh_frame`, so `framehop` cannot check them.
 //!
-//! The copy does not contain memory above 16 KiB, pages that were never touched, and the interrupted stack if a signal
-//! handler has a separate one. In these cases, the test compares the frames up to the missing memory, and Alluvium's
+//! The copy lacks memory above 16 KiB, pages that were never touched, and the interrupted stack if a signal handler
+//! has a separate stack. In these cases, the test compares the frames up to the missing memory, and Alluvium's
 //! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
 //! that a signal interrupted: its address is an instruction and not a return address, which `framehop` cannot express.
 //! Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that align
@@ -99,7 +99,8 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
             let word = offset.and_then(|offset| stack.bytes.get(offset..offset.checked_add(8)?));
             if word.is_none() {
                 // A leaf may have saved registers below its stack pointer, but the registers still contain these
-                // values. A signal may have interrupted code on another stack.
+                // values, so such a word is not needed. Later frames may be below the stack pointer of the leaf,
+                // because a signal may have interrupted code on another stack.
                 if at >= stack.sp || !is_leaf {
                     outside.get_or_insert(at);
                 }
@@ -190,8 +191,8 @@ impl Count {
     }
 }
 
-/// The mappings of running processes. A process may have several sets of mappings, because it may start another
-/// program.
+/// The copied samples, and the mappings of their processes. A process may have several sets of mappings, because it may
+/// start another program.
 #[derive(Default)]
 struct Seen {
     maps: BTreeMap<u32, Vec<Maps>>,
@@ -423,7 +424,7 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
         hertz: HERTZ,
         kernel_stacks: false,
         scope: Scope::Process(shell.child.id()),
-        // The profiler may use 128 MiB of the budget for copies that wait.
+        // The profiler may use 128 MiB of the budget for copies that the test has not taken yet.
         budget: Budget::new(1 << 30),
         copies: true,
         ..Settings::default()
@@ -431,8 +432,8 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     .unwrap();
     let mut comparison = Comparison::default();
     let until = Instant::now() + PATIENCE;
-    // The profiler creates a table when a stack first needs it. Therefore the first round has fewer samples, and hardly
-    // any of rustc.
+    // The profiler creates an unwind table when a stack first needs it. Therefore the first round has fewer samples and
+    // hardly any of rustc, and there are at least two rounds.
     while shell.rounds < 2 || !comparison.is_enough(&programs) && Instant::now() < until {
         let mut seen = Seen::default();
         shell.run([&lanes[0], &lanes[1]], || seen.look(&profiler));

@@ -180,8 +180,8 @@ async fn listen(mut input: OwnedReadHalf, heard: Arc<Mutex<Heard>>) {
     heard.lock().is_closed = true;
 }
 
-/// Writes `frames` up to `times` times and never reads, until the server waits because its responses are not read.
-/// Returns how often the server accepted the frames.
+/// Writes `frames` up to `times` times and never reads. Ends early if a write fails or takes a second, because the
+/// server may stop reading while its responses are not read. Returns how often the server accepted the frames.
 pub(super) async fn say_without_reading(stream: &mut TcpStream, frames: &[u8], times: usize) -> usize {
     let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
     if stream.write_all(&begin).await.is_err() {

@@ -55,7 +55,7 @@ async fn lengths_that_do_not_agree_are_refused_and_what_is_behind_is_not_answere
         let status = statuses(&answer);
         assert!(matches!(status[..], [200, 404] | [200 | 400]), "{headers:?}: {answer}");
     }
-    // An unexpected body is not a request.
+    // The server must not read the body of a GET request as a separate request.
     let hidden = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
     let request = format!(
         "GET /ready HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{hidden}{BEHIND}",
@@ -86,7 +86,7 @@ async fn chunks_and_heads_of_a_wrong_form_are_refused() {
         let answer = house.raw(request.as_bytes()).await;
         assert_eq!(statuses(&answer), [400], "{chunks:?}: {answer}");
     }
-    // These headers are larger than the server's buffer, even if a read exceeds the buffer slightly.
+    // The server's buffer for a head cannot hold this text, even if a read exceeds the size of the buffer slightly.
     let long = "a".repeat(300 << 10);
     let many = "x: y\r\n".repeat(500);
     for (request, wanted) in [

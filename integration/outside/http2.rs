@@ -28,8 +28,8 @@ fn stream(number: u32) -> u32 {
 /// The parts that a connection sends one after the other.
 type Parts = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
-/// Opens some connections concurrently. Each connection sends its parts until the server accepts no more. Returns the
-/// received frames of each connection once `is_enough` is true for them.
+/// Opens [`AT_ONCE`] connections. Each connection sends its parts until the server accepts no more. Returns the
+/// received frames of each connection once `is_enough` is true for them or the server has closed the connection.
 async fn flood(house: &House, parts: impl Fn() -> Parts, is_enough: fn(&Heard) -> bool) -> Vec<Heard> {
     let mut talks = JoinSet::new();
     for _ in 0..AT_ONCE {
@@ -121,7 +121,8 @@ async fn settings_pings_and_empty_frames_without_end_are_bounded() {
         println!("{name}: {} frames were accepted", taken * 1000);
         honest.is_served(1).await;
     }
-    // If a client reads these responses, the server serves it normally.
+    // If a client reads these responses, the server also answers its next request, or ends the connection with
+    // ENHANCE_YOUR_CALM.
     for (name, one) in floods {
         let parts = move || -> Parts {
             let many = one.repeat(1000);
@@ -187,7 +188,7 @@ async fn answers_that_nobody_reads_take_bounded_memory() {
     let mut house = House::start().await;
     let honest = house.honest();
     let mut held = Vec::new();
-    // The streams have an empty window, or an unlimited window and a socket that is not read.
+    // The streams have an empty window, or a window of 1 GiB and a client that does not read its socket.
     for window in [0, 1 << 30] {
         for _ in 0..20 {
             let mut connection = house.connect().await;

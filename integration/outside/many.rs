@@ -87,8 +87,8 @@ async fn slow_headers_and_slow_bodies_delay_nobody_and_take_bounded_memory() {
         let mut stream = house.connect().await;
         let begin = match number % 4 {
             0 => "GET /ready HTTP/1.1\r\nHost: x\r\n".to_owned(),
-            // The request announces the length of its body, so the server reserves memory for it. Small requests have a
-            // separate share of the memory.
+            // The request announces the length of its body, so the server reserves memory for the body. The honest
+            // client is still served, because small requests have a separate share of the memory.
             1 => format!(
                 "POST /push.v1.PusherService/Push HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\n\
                  Content-Length: {}\r\n\r\n",

@@ -1,4 +1,4 @@
-//! Attacks of an external scanner on the port of a server, in the real program, with raw sockets and bytes.
+//! Attacks of an external scanner on the port of the real server program, with raw sockets and bytes.
 //!
 //! In: headers, paths, lengths, slow and silent clients, HTTP/2 frames. Guarantee: the right status or a closed
 //! connection, bounded memory, and responses for all other clients meanwhile. `docs/security.md` has a row for each
@@ -27,7 +27,7 @@ use crate::program::{Address, PATIENCE, Program, run};
 /// Maximum total memory of a server in bytes, the same as in the module `strangers`.
 const MOST_MEMORY: usize = 512 << 20;
 
-/// A server as the real program.
+/// A server: the real program with its own data folder.
 struct House {
     program: Program,
     address: Address,
@@ -114,7 +114,7 @@ impl House {
 /// Memory limit of a small server.
 const SMALL: &str = "128MiB";
 
-/// Checks that a small server has less memory of its own than its limit.
+/// Checks that a small server uses less anonymous memory than its limit.
 fn check_small(house: &House) {
     let memory = house.program.own_memory();
     println!("{} MiB", memory >> 20);
@@ -149,7 +149,7 @@ fn data(folder: &Path) -> String {
     folder.join("data").to_string_lossy().into_owned()
 }
 
-/// Returns the status codes of the responses that a connection has sent.
+/// Returns the status codes of the responses that arrived over a connection.
 fn statuses(answers: &str) -> Vec<u16> {
     let starts = answers.split("HTTP/1.1 ").skip(1);
     starts.map(|answer| answer[..3].parse().unwrap()).collect()
@@ -272,7 +272,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
         let house = &house;
         async move { (target, house.raw(request.as_bytes()).await) }
     });
-    // Sends some requests concurrently.
+    // Sends up to 16 requests concurrently.
     let mut answers = futures::StreamExt::buffer_unordered(futures::stream::iter(all), 16);
     while let Some((target, answer)) = futures::StreamExt::next(&mut answers).await {
         let status = statuses(&answer);
@@ -281,7 +281,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
             assert!(!answer.contains(secret), "{target}: {answer}");
         }
     }
-    // File names as the ids of uploaded profiles.
+    // The test also requests uploaded profiles with file names as their ids.
     for id in [
         "../../VERSION",
         "..%2f..%2fVERSION",

@@ -1,5 +1,5 @@
-//! SQL statements of malicious or careless users. The engine refuses each statement or stops it at a limit, and still
-//! works afterwards.
+//! SQL statements of malicious or careless users. The engine refuses each statement, stops it at a limit, or answers it
+//! without data that the tenant must not see. It still works afterwards.
 //!
 //! The tests run these statements in the engine, as HTTP requests do, and over the PostgreSQL port with the same
 //! limits. They also check how much the memory of the process grows while all statements run.
@@ -469,7 +469,7 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
             (Err(QueryError::InvalidArgument(_) | QueryError::Limit(_)), Refused | Stopped) => true,
             (Err(QueryError::Timeout(_)), Stopped) => true,
             (Ok(rows), Harmless) => !rows.contains("launch_codes") && !rows.contains("secret"),
-            // An error or a limit is harmless if the tenant may read the rows.
+            // A harmless statement may also fail or reach a limit, but it must not cause an internal error.
             (Err(error), Harmless) => !matches!(error, QueryError::Internal(_)),
             _ => false,
         };

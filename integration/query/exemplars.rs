@@ -1,4 +1,4 @@
-//! Exemplars of the points of time lines and of the cells of heatmaps. An exemplar names a profile or a span by its id.
+//! Exemplars for points in time lines and for cells in heatmaps. An exemplar names a profile or a span by its id.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use super::fixture::{CPU, NOON, TestProfile, TestStore, profile};
 use super::{engine, stacks_of};
 use crate::harness::tenants;
 
-/// Returns a profile with one stack for each span, or with one stack without a span.
+/// Returns a profile with one sample for each element of `spans`. An element consists of the sample's span, if any, and
+/// the sample's value.
 fn of_spans(service: &str, at_ms: i64, id: &str, spans: &[(Option<&str>, i64)]) -> TestProfile {
     let samples: Vec<(&[super::fixture::TestFrame], i64)> = spans
         .iter()

@@ -1,4 +1,4 @@
-//! Expected outcomes of attacks, shared by the tables and the code that runs them.
+//! Expected outcomes of attacks, shared by the tables of attacks and the tests that run them.
 
 /// Expected outcome of an attack.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,5 @@
 //! A store for tests of queries. Profiles are added and then written as Parquet files or kept in a head. The fixture
-//! uses no code of the store except the schema.
+//! uses no code of the store except the schema and the types of a snapshot.
 //!
 //! The head of the fixture returns all rows of all tenants regardless of the filter. [`ScanFilter`] allows a head to
 //! return more rows than requested. So if a query relies on the filter, its test fails.
@@ -185,7 +185,8 @@ impl TestStore {
         self
     }
 
-    /// Adds to the snapshot files that do not exist, so that a query fails if it opens them.
+    /// For each file of the snapshot, adds an entry for a missing file, which `change` may modify. A query that opens a
+    /// missing file fails.
     pub(super) fn list_missing(&self, change: impl Fn(&mut FileEntry)) -> &Self {
         let mut state = self.state.lock();
         let mut missing: Vec<FileEntry> = state.files.clone();

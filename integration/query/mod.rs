@@ -22,8 +22,8 @@ use alluvium::query::{QueryEngine, QueryLimits, StackQuery, TimeRange};
 
 use fixture::{CPU, HEAP, NOON, TestStore, profile};
 
-/// Returns a store with two services in two regions over a minute, and another tenant with the same names. Half of the
-/// profiles are in files, and half in a head.
+/// Returns a store with two services of the tenant `one` in two regions over a minute, and with a service of the tenant
+/// `two`. Half of the profiles are in files, and half in a head.
 fn two_services() -> Arc<TestStore> {
     let store = TestStore::new();
     fill(&store, NOON);

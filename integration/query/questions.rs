@@ -1,4 +1,4 @@
-//! Pyroscope's queries against the engine.
+//! The queries of Pyroscope's API, run by the query engine.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ async fn a_second_question_decodes_no_frames_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn files_outside_of_the_question_are_not_opened() {
     let store = two_services();
-    // Each of these files would fail when opened.
+    // None of these files exists, so a query that opens one of them fails.
     store
         .list_missing(|file| file.day += 1)
         .list_missing(|file| file.tenant = tenant("two"));
@@ -443,7 +443,7 @@ async fn time_lines_below_a_call_site_have_the_values_of_its_stacks_alone() {
     assert_eq!(lines[0].points, of(107.0));
     query.aggregation = Aggregation::Average;
     let lines = engine.select_series(&tenants("one"), query.clone()).await.unwrap();
-    assert_eq!(lines[0].points, of(53.5), "of all profiles in a step");
+    assert_eq!(lines[0].points, of(53.5), "the average is over all profiles in a step");
     query.aggregation = Aggregation::Sum;
     query.matchers = parse(r#"{service_name="cart"}"#).unwrap();
     query.call_site = vec!["runtime.gcDrain".to_owned()];
@@ -564,7 +564,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
         assert_eq!(starts(&merged), known);
         assert_eq!(pprof::decode(&merged).unwrap().values, [11]);
     }
-    // A third profile has other start lines. The merged profile contains those of one of the two profiles.
+    // A third profile has other start lines. The merged profile contains those of the second or of the third profile.
     store.add(of(NOON + 2000, 7, [3, 6])).to_head();
     let engine = engine(store);
     let merged = engine
@@ -587,7 +587,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
     let bytes = encode_all(result, Format::Pprof).await;
     let found = starts(&bytes.unwrap());
     assert!(found.iter().all(|(_, line)| *line > 1), "{found:?}");
-    // The frames of the table `stacks` have no field `start_line`, but the function accepts them.
+    // The frames of the table `stacks` have no field `start_line`, but the function `pprof` accepts them.
     let joined = "SELECT pprof(profile_type, samples.stack, frames, value) IS NOT NULL AS is_there FROM samples JOIN \
                   stacks ON samples.stack = stacks.stack";
     assert_eq!(

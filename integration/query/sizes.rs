@@ -106,7 +106,7 @@ async fn names_and_escapes_count_as_often_as_json_writes_them() {
         let columns: Vec<String> = (0..columns).map(column).collect();
         format!("SELECT {} FROM {}", columns.join(", "), numbers(rows))
     };
-    // A row of the response has 18 KB, and its numbers have 160 bytes.
+    // A row of the JSON response has 18 KB because of the names. In memory, its 20 numbers have 160 bytes.
     let reason = refusal(&engine, &named(20, 8192), Format::Json).await;
     assert!(
         reason.contains("more than 5 MiB") && reason.contains("sql.max_output"),

@@ -58,7 +58,7 @@ fn fixture(name: &str) -> std::path::PathBuf {
         .join(name)
 }
 
-/// A client that supports only the simple protocol.
+/// A client that queries by the simple protocol. With `send`, a test may also send other messages.
 struct Client {
     stream: TcpStream,
     input: BytesMut,
@@ -232,7 +232,7 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
         "distinct of everything",
         "groups without end",
     ];
-    // PostgreSQL clients send these statements routinely and get a response.
+    // PostgreSQL clients send these statements routinely, so the port answers them although the engine refuses them.
     let usual = ["all settings", "a transaction", "two statements", "nothing"];
     let table = attacks::all()
         .into_iter()
@@ -305,7 +305,7 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     let port = Port::open(engine, |_| {}).await;
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     client.begin(ENDLESS).await;
-    // A cancel request before the query runs has no effect.
+    // A cancel request has no effect before the query runs, so the test repeats the request.
     let key = client.key.clone();
     let stopped = async {
         let mut answer = std::pin::pin!(client.answer());

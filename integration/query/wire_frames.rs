@@ -1,4 +1,4 @@
-//! Bytes on the PostgreSQL port that are not messages, or messages with a wrong length.
+//! Invalid bytes on the PostgreSQL port: bytes that are no message, and messages with wrong lengths or contents.
 //!
 //! Scenario: raw bytes before and after the startup message. Guarantee: whatever the bytes are, the client receives the
 //! code 08P01 and the server closes the connection. No other client is affected.

@@ -20,7 +20,7 @@ use crate::program::{Address, PATIENCE, Program};
 
 const MIB: usize = 1 << 20;
 
-/// Opens a port whose connections may use 2 MiB of memory.
+/// Opens a port whose connections together may use 2 MiB of memory.
 async fn open() -> (String, Shutdown) {
     let mut options = PostgresOptions::new("127.0.0.1:0");
     options.memory_bytes = 2 * MIB;

@@ -1,4 +1,4 @@
-//! The rules for the repository, as data, and the tests that check them against its own files.
+//! The rules for the repository, as data, and the tests that check whether its files obey them.
 //!
 //! In: every file that git does not ignore. Out: the lines that break a rule, with the rule. The rules say which layer
 //! may import which, which files may name an external crate, how a file begins and is laid out, and what must never be
@@ -20,8 +20,8 @@ mod rooms;
 use names::without_tests;
 
 /// A layer, which is a folder directly under `src/`, and the layers that it may import. The rows are in the order of
-/// the data flow: a layer imports only layers above its row. Most layers are crates, which may depend on the same
-/// layers only.
+/// the data flow: a layer imports only layers above its row, and with `*` any layer. Most layers are crates, which may
+/// depend on the same layers only.
 const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("base", &[]),
     ("telemetry", &["base"]),
@@ -405,8 +405,8 @@ fn sideways(file: &Source, found: &mut Findings) {
     }
 }
 
-/// Returns the component that a file belongs to: `pyroscope.scrape` for `src/components/pyroscope/scrape/x.rs`. The
-/// list itself, the shared folders and the files of a whole family belong to no component.
+/// Returns the component that a file belongs to: `pyroscope.scrape` for `src/components/pyroscope/scrape/x.rs`. Files
+/// directly in `src/components/`, the shared folders and the `mod.rs` of a family belong to no component.
 fn component_of(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix("src/components/")?.strip_suffix(".rs")?;
     let parts: Vec<&str> = rest.split('/').collect();
