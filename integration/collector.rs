@@ -194,7 +194,7 @@ async fn a_configuration_of_conprof_runs_as_it_is() {
         })
         .await;
     assert!(
-        collector.program.tail().contains("left out of the configuration"),
+        collector.program.tail().contains("note on the conversion"),
         "{}",
         collector.program.tail()
     );

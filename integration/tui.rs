@@ -135,7 +135,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Returns the numbers of all attributes that a screen sets.
+/// Returns the numbers of all text attributes that the escape sequences of a screen set.
 fn codes(screen: &str) -> impl Iterator<Item = u32> {
     let parts = screen.split("\u{1b}[").skip(1).filter_map(|part| part.split_once('m'));
     parts
@@ -157,8 +157,8 @@ fn attributes_of(screen: &str, text: &str) -> Vec<u32> {
     set
 }
 
-/// Returns a profile of two types: `main` calls `work` and `rest`, and a function whose name contains a terminal escape
-/// sequence.
+/// Returns a profile with two sample types. `main` calls `work`, `rest`, and a function whose name contains a terminal
+/// escape sequence.
 fn profile() -> Vec<u8> {
     let kind = |kind, unit| ValueType { kind, unit };
     let mut builder = Builder::new(Profile {

@@ -38,8 +38,8 @@ pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
     (kept, modules)
 }
 
-/// Returns the end of an item that begins with an attribute: after its first `;` or `,`, after its braces, or before
-/// the closing bracket around it.
+/// Returns the offset at which an item that begins with an attribute ends: after its first `;` or `,`, after its
+/// braces, or before the bracket that closes the code around the item.
 fn end_of_item(item: &str) -> usize {
     let mut depth = 0_usize;
     for (at, c) in item.char_indices() {
@@ -104,7 +104,7 @@ pub(super) fn imports(code: &str) -> Vec<Import> {
     imports
 }
 
-/// Returns the offsets of `use` items and of their `;`.
+/// Returns the offset of each `use` item and the offset of its `;`.
 fn use_items(code: &str) -> Vec<(usize, usize)> {
     let mut items = Vec::new();
     for (word, start) in words(code) {
@@ -117,7 +117,8 @@ fn use_items(code: &str) -> Vec<(usize, usize)> {
     items
 }
 
-/// Passes the leaves of the tree of names after `use` to `found`: offset, path, and name in this file.
+/// Calls `found` for each name that `tree`, the text after `use`, imports. The arguments are the offset of the name,
+/// its path, and its name in this file.
 fn leaves(tree: &str, prefix: &[String], found: &mut dyn FnMut(usize, &[String], String)) {
     let mut path = prefix.to_vec();
     let mut renamed = None;
@@ -193,7 +194,7 @@ fn top_level_parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns line and segments of every path with at least two names, outside of `use` items.
+/// Returns the line and the segments of every path with at least two names, outside of `use` items.
 pub(super) fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
     let skipped = use_items(code);
     let mut paths: Vec<(usize, Vec<String>)> = Vec::new();

@@ -1,7 +1,7 @@
 //! Phrases that are hard to understand, each with a better wording.
 //!
 //! In: the comments of the Rust sources under `src/`, and the files `page.md`. Out: the lines that contain a phrase of
-//! the table. The test does not judge other prose.
+//! the table `PHRASES`. The test does not judge other prose.
 
 use super::{Findings, GENERATED, Piece, piece, root, rust_files, tracked_files};
 
@@ -45,7 +45,7 @@ fn phrases_that_nobody_understands_do_not_come_back() {
     found.none();
 }
 
-/// Returns the comment in each line of a source without its slashes, or an empty text.
+/// Returns a text for each line of a source: the comment in the line without its slashes, or an empty text.
 fn comments(text: &str) -> Vec<&str> {
     let mut lines = vec![""; text.lines().count()];
     let (mut at, mut line) = (0, 0);

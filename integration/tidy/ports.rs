@@ -40,8 +40,8 @@ struct Token<'s> {
     is_string: bool,
 }
 
-/// Returns the strings of a source and the code around them, without comments and characters. Each string has a code
-/// token before and after it, which may be empty.
+/// Returns the strings of a source and the code around them, without comments and character literals. Each string has
+/// a code token before and after it, which may be empty.
 fn tokens(source: &str) -> Vec<Token<'_>> {
     let bytes = source.as_bytes();
     let (mut tokens, mut start, mut at) = (Vec::new(), 0, 0);
@@ -178,7 +178,8 @@ fn begins_a_command_line(tokens: &[Token<'_>], index: usize) -> bool {
     listens && is_first && tokens.get(index + 1).is_some_and(is_of_list)
 }
 
-/// Returns true if a string of the statement contains `listen`, as the [`OPTIONS`] do.
+/// Returns true if a string before the end of the statement in which `tokens` begin contains `listen`, as the
+/// [`OPTIONS`] do.
 fn says_where(tokens: &[Token<'_>]) -> bool {
     let statement = tokens
         .iter()

@@ -1,14 +1,14 @@
 //! The rooms: folders inside the large layers, and the modules that each room may import.
 //!
 //! In: the sources of a layer, without their tests. Out: imports that the table `MAY_IMPORT` does not allow, and
-//! folders without a row in this table. An import through a re-export in the layer's `mod.rs` names no room, so the test
-//! does not allow it.
+//! folders without a row in this table. An import through a re-export in the layer's `mod.rs` names no room, so the
+//! test does not allow it.
 
 use super::names::{imports, paths, without_tests};
 use super::{Findings, is_test, layer_of, rust_files};
 
 /// A room, the rooms of the same layer that it may import, and the lower layers that it may import. The rows are in the
-/// order of the data flow: a room imports only rooms above it. A room may also import the files in
+/// order of the data flow: a room imports only rooms of earlier rows. A room may also import the files in
 /// [`OF_A_WHOLE_LAYER`].
 const MAY_IMPORT: [Row; 54] = [
     (

@@ -75,9 +75,9 @@ pub(super) enum Change {
 pub(super) enum Luck {
     /// No unsynced change survives.
     None,
-    /// Every change survives, but the last write of a file may be torn.
+    /// Every unsynced change survives, but the last write of a file may be torn.
     All,
-    /// Each change survives with the probability (number + 1) / 256.
+    /// Each unsynced change survives with the probability (n + 1) / 256, where n is this value.
     Some(u8),
 }
 

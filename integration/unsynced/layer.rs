@@ -71,8 +71,8 @@ impl Disk {
         })))
     }
 
-    /// Returns a disk with all of these changes, synced or not, as the system of a machine sees it after a process was
-    /// killed.
+    /// Returns a disk with all of these changes, synced or not. When a process is killed, the operating system keeps
+    /// its unsynced changes.
     pub(super) fn after(changes: &[Change]) -> Self {
         let disk = Self::new();
         let mut state = disk.state();
@@ -457,7 +457,7 @@ impl Filesystem for Disk {
         empty(self.state().unlink(folder, name, true), reply);
     }
 
-    /// The store and the queue rename nothing between two folders, so the model has no such change.
+    /// Renames only within one folder, because the store and the queue rename nothing between two folders.
     fn rename(
         &self,
         _: &Request,

@@ -7,7 +7,7 @@
 //! Guarantee: the folder contains an acknowledged profile exactly once, with its samples and names. It contains no
 //! profile that a finished deletion or retention removed. The test starts a store on a copy of the surviving folder,
 //! and checks the copy. For half of the seeds, it also checks the surviving folder itself. For one seed in ten, the
-//! store also carries out all work, and the test checks the result.
+//! store also carries out all maintenance, and the test checks the result.
 //!
 //! A life is the work of a store from a start to its end. Later lives begin in turn with the disk of a killed process
 //! and with the disk after a power cut. So power cuts also happen during starts. The disk of a killed process contains
@@ -192,7 +192,7 @@ impl Life {
         if problem.is_err() {
             let kept = rest.folder.keep();
             panic!(
-                "seed {seed}: power cut after change {moment} with {luck:?}; found in {}",
+                "seed {seed}: power cut after change {moment} with {luck:?}; the surviving folder is {}",
                 kept.display()
             );
         }

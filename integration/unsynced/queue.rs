@@ -40,8 +40,8 @@ const SENDERS: u64 = 4;
 /// part.
 const PART: Duration = Duration::from_millis(1200);
 
-/// A server that is available at times. It stores the number of each profile and the number of disk changes at that
-/// time.
+/// A server that is available at times. For each profile that it receives, it stores the profile's number and the
+/// number of disk changes until then.
 #[derive(Clone)]
 struct Sink {
     is_there: Arc<AtomicBool>,
@@ -168,7 +168,7 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
         .collect();
     assert!(kept.len() > 100, "only {} accepted profiles were synced", kept.len());
 
-    // A queue belongs to the URL of its endpoint. So the same server records the profiles that arrive after a cut.
+    // A queue belongs to the URL of its endpoint. So the collectors after the cuts must push to the same server.
     let before = std::mem::take(&mut *sink.got.lock().unwrap());
     sink.is_there.store(true, Ordering::SeqCst);
     let started = Instant::now();
@@ -205,8 +205,8 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
                 let lost: Vec<_> = owed.difference(&delivered).take(10).collect();
                 let kept_folder = found_there.keep();
                 panic!(
-                    "seed {seed}: power cut after change {moment} of {} with {luck:?}: {lost:?} and more of {} are \
-                     lost; found in {}\n{}",
+                    "seed {seed}: power cut after change {moment} of {} with {luck:?}: {lost:?} are lost, and \
+                     perhaps more of {} profiles; the surviving folder is {}\n{}",
                     changes.len(),
                     owed.len(),
                     kept_folder.display(),

@@ -136,7 +136,7 @@ async fn a_slow_disk_delays_pushes_and_no_questions_and_loses_nothing() {
         kept.push(number);
     }
     site.check(&kept, "on a slow disk").await;
-    // The disk now takes longer than the timeout of every operation that must not wait for it.
+    // Each write and each sync now takes 2 s. Meanwhile, queries and `/ready` must respond.
     site.disk.trouble(slow(2_000));
     let push = push(&site.client, 41);
     while !push.is_finished() {

@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::TENANTS;
 
-/// Reports of the work on one folder, over all its rounds.
+/// Reports of the work on one folder, from all rounds (in `unsynced`: all lives) so far.
 #[derive(Default, Clone)]
 pub(crate) struct Ledger {
     kept: HashMap<String, BTreeSet<u64>>,
@@ -235,8 +235,8 @@ impl Rows {
     }
 }
 
-/// Records the function or service of a stack or series. A row may occur several times. Returns a problem if two rows
-/// differ.
+/// Records the function of a stack, or the service of a series. The tables may contain the row of a stack or series
+/// several times. Returns a problem if two of these rows differ.
 fn tell(names: &mut HashMap<Name, String>, name: Name, text: String) -> Option<String> {
     let before = names.insert(name, text.clone()).filter(|before| *before != text)?;
     Some(format!("{name:?} is {before} and {text}"))

@@ -23,7 +23,7 @@ use crate::kill::numbered_at;
 
 pub(crate) use ledger::Ledger;
 
-/// Distance between the first profile numbers of two rounds.
+/// Distance between the first profile numbers of two rounds (in `unsynced`: of two lives).
 pub(crate) const STRIDE: u64 = 1_000_000;
 
 /// Receives the reports of the work, one line per step.
@@ -53,7 +53,7 @@ pub(crate) fn config(dir: &Path) -> StoreConfig {
     };
     maintenance.policy.min_files = 3;
     maintenance.aging.tenants = [(tenant("old"), Duration::from_hours(720))].into();
-    // Everything except the newest hour is removed.
+    // The limit of 1 byte removes everything except the newest hour.
     maintenance.space.tenants = [(tenant("full"), 1)].into();
     maintenance.aging.downsample = vec![Downsampling {
         after: Duration::from_hours(2),

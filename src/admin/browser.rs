@@ -9,7 +9,8 @@
 //!   considers our port to be the site of the page. The `Host` header still contains that domain. On a loopback address
 //!   a browser may therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
 //!
-//! Requests of programs, which send none of these headers, are let through. A program gains nothing from adding them.
+//! Programs do not send the headers by which a browser is recognized (`Sec-Fetch-Site`, `Origin`, `Referer`,
+//! `Accept-Language`), so their requests are let through. A program gains nothing from adding these headers.
 //!
 //! Every response tells browsers not to guess its content type (`X-Content-Type-Options`). Responses contain texts and
 //! names from other sources, which a browser must not render as a page.

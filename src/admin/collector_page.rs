@@ -36,7 +36,7 @@ pub fn router(prefix: &str) -> Router {
         "" => String::new(),
         prefix => format!("/{prefix}"),
     };
-    // In a route, brackets must be escaped.
+    // In a route, braces must be escaped, because they would start parameters.
     let route = crate::literal(&prefix);
     let page = Page::new(PageSource {
         file: Files::get,

@@ -24,8 +24,8 @@ use alluvium_base::Shutdown;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};
 use alluvium_base::waiters::Waiters;
 
-/// Responses of up to this many bytes are never refused, so that the client still receives the response after the
-/// server has done the work.
+/// Responses of up to this many bytes do not count against the budget and are never refused. So a client still receives
+/// its small response after the server has done the work.
 const FREE_BYTES: u64 = 1 << 10;
 /// Maximum number of bytes that count for one response. The files of the pages are larger, but they are part of the
 /// program, and responses do not copy them.
@@ -126,7 +126,7 @@ impl AsRef<[u8]> for Piece {
 pub(super) struct Unread;
 
 impl Connections {
-    /// Creates a table for at most `most` connections, and at least one. `unread` is the budget for bytes that clients
+    /// Creates a table for at most `most` connections; 0 counts as 1. `unread` is the budget for bytes that clients
     /// leave unread.
     pub(super) fn new(most: usize, unread: Option<ByteBudget>) -> Arc<Self> {
         Arc::new(Self {
@@ -164,8 +164,8 @@ impl Connections {
         self.waiters.is_any()
     }
 
-    /// Closes a connection if the table contains a connection that may be closed. This is for a caller that lacks
-    /// another resource than a place, such as a file descriptor.
+    /// Makes a connection close, if one may be closed and no other connection is already closing. A caller uses this
+    /// if it lacks a resource other than a place, such as a file descriptor.
     pub(super) fn give_way(&self) {
         self.table.lock().give_way();
     }

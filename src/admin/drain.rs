@@ -7,7 +7,7 @@ use futures::{Stream, StreamExt as _};
 
 /// Maximum number of bytes to read.
 const MAX_BYTES: usize = 64 << 20;
-/// Time limit for reading those bytes.
+/// Time limit for reading the remaining body.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Reads and drops the remaining bytes of a body, within limits. A client that sends its whole body before it reads the

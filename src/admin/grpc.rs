@@ -32,7 +32,8 @@ pub const MESSAGE_BYTES: usize = 2 << 10;
 /// Maximum length in bytes of a status with details, before base64. Longer details are omitted.
 const STATUS_BYTES: usize = 6 << 10;
 
-/// Builds a successful response. `body` is the message with its prefix, compressed if `compression` names an encoding.
+/// Builds a successful response. `body` is the message with gRPC's length prefix, compressed if `compression` names an
+/// encoding.
 pub fn success(body: Body, compression: Option<&'static str>) -> Response {
     let trailers = HeaderMap::from_iter([(STATUS, HeaderValue::from_static("0"))]);
     let body = body.with_trailers(async move { Some(Ok(trailers)) });
@@ -45,8 +46,8 @@ pub fn success(body: Body, compression: Option<&'static str>) -> Response {
     response
 }
 
-/// Builds a failed response: no message, and the status in the headers. `details` is the encoded `google.rpc.Status`,
-/// empty for none.
+/// Builds a failed response: the body is empty, and the headers contain the status with the error message. `details` is
+/// the encoded `google.rpc.Status`, or empty.
 pub fn failure(code: i32, message: &str, details: &[u8]) -> Response {
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
@@ -81,7 +82,7 @@ pub fn takes_trailers<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// Adapts a success to HTTP/1.1, which announces trailers in a header and sends the body without a length.
+/// Adapts a successful response to HTTP/1.1: a header announces the trailers, and the body has no stated length.
 pub fn announced(response: Response) -> Response {
     // A body with mapped frames does not state its length, so hyper sends it in chunks.
     let mut response = response.map(|body| Body::new(body.map_frame(|frame| frame)));

@@ -83,7 +83,7 @@ pub fn router(state: AdminState) -> Router {
     }
 }
 
-/// Escapes a path for use as a route, where brackets would otherwise start parameters.
+/// Escapes a path for use as a route, where braces would otherwise start parameters.
 pub fn literal(path: &str) -> String {
     path.replace('{', "{{").replace('}', "}}")
 }

@@ -1,8 +1,8 @@
 //! Serves an embedded page: its files, caching, and security headers.
 //!
-//! In: a path without the prefix. Out: a file, the page's HTML document if the path is one of its views, or `None`.
-//! Files with a hash in their name never change and are cached permanently. All other files are revalidated with their
-//! `ETag`. The collector and the server each embed a folder of `ui/dist`.
+//! In: a path without the URL prefix of the page. Out: a file, the page's HTML document if the path is one of its
+//! views, or `None`. Files with a hash in their name never change and are cached permanently. All other files are
+//! revalidated with their `ETag`. The collector and the server each embed a folder of `ui/dist`.
 
 use std::collections::HashMap;
 

@@ -37,7 +37,7 @@ use alluvium_telemetry::logs::{LogHandle, Settings};
 use alluvium_telemetry::metrics::Scope;
 use alluvium_telemetry::process::{ProcessMetrics, ResourceMetrics};
 
-/// Default address at which components reach the endpoints without a socket. It is the same as in Alloy.
+/// Default address at which components reach the collector's HTTP endpoints without a socket; the same as in Alloy.
 pub(crate) const MEMORY_ADDRESS: &str = "alloy.internal:12345";
 
 /// Options of a collector, from its flags.
@@ -50,7 +50,7 @@ pub(crate) struct CollectorOptions {
     pub listen: String,
     /// Additional host names by which browsers may address the port. The names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
-    /// `host:port` at which components reach the endpoints without a socket.
+    /// `host:port` at which components reach the HTTP endpoints without a socket.
     pub memory_address: String,
     /// If true, `/debug/pprof` is served.
     pub enable_pprof: bool,
@@ -112,7 +112,8 @@ pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
 }
 
 /// Returns a controller for all components. The `logging` block of the configuration configures `logs`. Without the
-/// block, the command line settings apply. This controller has no listener and requests no remote configuration.
+/// block, `flags`, the settings of the command line, apply. This controller has no listener and requests no remote
+/// configuration.
 #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the demo uses it"))]
 pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {
@@ -134,8 +135,9 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     }
 }
 
-/// Returns the controller that runs the configuration files, with its endpoints behind `protection`, and the remote
-/// configuration with its own controller. Both controllers share targets with the same cluster.
+/// Returns the controller that runs the configuration files, and a [`Remote`], which runs the remote configuration with
+/// another controller. The `http` block of the files configures `protection`. Both controllers share targets with the
+/// same cluster.
 fn controllers(
     options: &CollectorOptions,
     cluster: &Cluster,

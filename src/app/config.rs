@@ -125,7 +125,7 @@ pub(crate) struct MaintenanceSection {
     pub deletion_delay: Option<String>,
     /// `retention_period` per tenant.
     pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
-    /// `retention_period` per profile type. It overrides the period of the tenant.
+    /// `retention_period` per profile type. It overrides a tenant's period, unless that period is for the type.
     pub type_retention: std::collections::BTreeMap<String, String>,
     /// Total size of the tables above which the oldest profiles are deleted, in bytes or with a unit.
     pub retention_size: Option<String>,
@@ -145,7 +145,8 @@ pub(crate) struct MaintenanceSection {
 pub(crate) enum TenantRetention {
     /// One period for all profile types, a duration.
     Period(String),
-    /// A period for each profile type. The key `default` applies to all other profile types.
+    /// A period for each profile type. The key `default` applies to types that neither this map nor `type_retention`
+    /// contains.
     ByType(std::collections::BTreeMap<String, String>),
 }
 

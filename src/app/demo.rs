@@ -67,7 +67,7 @@ pub(crate) async fn run(
             ..plain.http
         },
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
-        // The server reads no tokens file, because the demo's own collector has no token to send.
+        // The server reads no tokens file. With one, it would require a token, but the demo's own collector has none.
         access: AccessOptions {
             is_open: options.is_open,
             ..AccessOptions::default()
@@ -123,8 +123,8 @@ pub(crate) async fn run(
     if !options.only_self {
         machine = outcome(&controller, &shutdown).await;
         if matches!(machine, Machine::No(_)) {
-            // Loads the configuration again without the profiler, which does not work. A comment in the configuration
-            // contains the reason.
+            // The profiler does not work, so the configuration is loaded again without it. A comment in the
+            // configuration contains the reason.
             load(&machine).await?;
         }
     }
@@ -172,7 +172,7 @@ const MACHINE: &str = r#"discovery.process "machine" { }
 discovery.relabel "programs" {
 	targets = discovery.process.machine.targets
 
-	// The components above already profile this process.
+	// pyroscope.scrape.self already profiles this process.
 	rule {
 		source_labels = ["__process_pid__"]
 		regex         = "PID"

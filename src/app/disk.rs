@@ -13,7 +13,7 @@ use crate::store::StoreConfig;
 /// Minimum value of both timeouts, because a sync of a slow disk can take this long.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Timeouts for a disk that does not respond, as written in flags or file.
+/// Timeouts for a disk that does not respond, as written in the flags or the file.
 #[derive(Debug, Clone, Default, Args, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiskSection {

@@ -80,7 +80,7 @@ impl Fence {
     fn drop_capabilities(self, owns_data: bool) -> Result<(), Errno> {
         let held = capabilities(None)?.permitted;
         let kept = self.kept(held, owns_data);
-        // Child processes inherit no capabilities.
+        // Clears the ambient set, so that child processes inherit no capabilities.
         clear_ambient_capability_set()?;
         // The bounding set is reduced first, because that requires CAP_SETPCAP, which is dropped with the other
         // capabilities. If the process does not have CAP_SETPCAP, the bounding set remains unchanged.

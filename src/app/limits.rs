@@ -1,4 +1,4 @@
-//! The section `limits` of the server's configuration, and of the overrides of a tenant.
+//! The section `limits` of the server's configuration, and the overrides of a tenant, which have the same keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +136,7 @@ impl LimitsSection {
         Ok(limits)
     }
 
-    /// Returns the relabel rules. A list that the section sets replaces the list of `base`.
+    /// Returns the relabel rules. A list of rules that the section sets replaces the same list of `base`.
     fn rules_over(&self, base: &Limits) -> anyhow::Result<Option<Arc<RelabelRules>>> {
         let written = base.rules.as_ref().map(|rules| rules.written());
         let mut written: RulesText = written.cloned().unwrap_or_default();
@@ -179,7 +179,7 @@ impl LimitsSection {
     }
 }
 
-/// Parses the duration that `name` sets.
+/// Parses `text`, the duration of the flag or key `name`.
 pub(crate) fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
     duration::parse(text).with_context(|| name.to_owned())
 }

@@ -1,8 +1,8 @@
 //! Connects the engine's live debugging with its routes: debug entries and flow counts as text streams that end when
 //! the program stops.
 //!
-//! In: the controllers. Out: the state of `admin::live`. Entries may contain decoded profiles, so blocking threads
-//! format them.
+//! In: the controllers. Out: the state of `admin::live`. Entries may contain decoded profiles, which take long to
+//! format, so blocking threads do this work.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

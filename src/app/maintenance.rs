@@ -18,8 +18,8 @@ use alluvium_profile::TenantId;
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// Minimum of `target_file_size` in bytes. With a smaller target, merging would remove less than half
-/// of the files of a day.
+/// Minimum of `target_file_size` in bytes. With a smaller target, the merges of a day would leave more files than they
+/// remove.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
 /// The maintenance flags of `serve` as typed. Each field has the name of its flag.

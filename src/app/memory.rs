@@ -116,7 +116,8 @@ impl MemoryLimit {
         self.0
     }
 
-    /// Divides the limit. No share is larger than its default, and all shares together are at most the limit.
+    /// Divides the limit. No share is larger than its default. All shares together, without that of the HTTP
+    /// connections, are at most the limit.
     pub(crate) fn shares(self) -> Shares {
         // The shares in 128ths: heads 22, profiles on the way to the heads 20, all requests 12, the largest body 12 as
         // received and 12 decompressed, responses 6, queries 18, caches between queries 16, names in merges 6,
@@ -159,9 +160,9 @@ impl MemoryLimit {
         }
     }
 
-    /// Returns the share of the HTTP connections. This share is not part of the division in [`Self::shares`],
-    /// because a connection needs memory whatever it sends. If many connections use their memory, [`watch`] drops the
-    /// caches between queries more often.
+    /// Returns the share of the HTTP connections. A connection needs memory even if it sends no request, so its memory
+    /// belongs to no other part of the server, and this share comes in addition to the other shares. If many
+    /// connections use their memory, [`watch`] drops the caches between queries more often.
     fn connections(self) -> ConnectionShares {
         let defaults = ListenOptions::default();
         let all = usize::try_from(self.0 / 8).unwrap_or(usize::MAX);

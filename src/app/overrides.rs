@@ -118,8 +118,8 @@ impl Overrides {
     }
 }
 
-/// Parses the limits of the tenants that a text names, on top of the `general` limits. A warning names keys that have
-/// no effect for a single tenant.
+/// Parses the limits of the tenants that a text names, on top of the `general` limits. Logs a warning for each key
+/// that has no effect for a single tenant.
 fn parse(text: &str, general: &Limits) -> anyhow::Result<Vec<(TenantId, Limits)>> {
     let contents: Option<Contents> = serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
     let overrides = contents.map(|contents| contents.overrides).unwrap_or_default();

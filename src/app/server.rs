@@ -181,7 +181,8 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
-        // About half of the memory that the start has allocated is unused from now on.
+        // About half of the memory that the start has allocated is unused from now on. The task returns it to the
+        // system.
         tokio::spawn(give_back_later());
         let sessions = self
             .postgres

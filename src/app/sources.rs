@@ -48,7 +48,7 @@ impl Sources {
         let mut noted = self.noted.lock();
         if *noted != converted.notes {
             for note in &converted.notes {
-                tracing::warn!(config = %name, note, "left out of the configuration");
+                tracing::warn!(config = %name, note, "note on the conversion");
             }
             *noted = converted.notes;
         }

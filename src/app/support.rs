@@ -122,7 +122,7 @@ impl SupportBundle {
         )
     }
 
-    /// Returns all components with their values. The components of a module follow the component that created it.
+    /// Returns all components with their values. The components of a module come after the component that created it.
     fn components(&self) -> serde_json::Value {
         let mut all = Vec::new();
         let mut modules = vec![MODULE.to_owned(), String::new()];

@@ -5,7 +5,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Maximum to which the soft limit is raised, more than the process ever needs. A higher limit would slow down child
+/// Maximum to which the soft limit is raised. The process never needs more. A higher limit would slow down child
 /// processes: they inherit the limit, and some programs close every descriptor up to the limit, one by one.
 const MAX_SOFT_LIMIT: u64 = 1 << 16;
 

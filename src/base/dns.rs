@@ -1,8 +1,8 @@
 //! Looks up names with the system's resolver configuration: servers, search domains and `ndots`.
 //!
 //! A lookup tries the name itself and the name in each search domain, and uses the first of these full names that
-//! exists. If none exists, or the first has no records of the requested type, the lookup returns an empty list. If a
-//! server fails or does not respond, the lookup fails, unless a later full name exists.
+//! exists. If none exists, or the first that exists has no records of the requested type, the lookup returns an empty
+//! list. If a server fails or does not respond, the lookup fails, unless a later full name exists.
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};

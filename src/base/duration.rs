@@ -1,6 +1,6 @@
 //! Durations in Go's format: `1h30m`, `1.5s`, `500ms`, `0`, as Go documents it for `time.ParseDuration` and
-//! `Duration.String`. The parser also accepts the days (`d`), weeks (`w`) and years (`y`, 365 days) of Prometheus'
-//! model. The formatter never writes them.
+//! `Duration.String`. The parser also accepts days (`d`), weeks (`w`) and years (`y`, 365 days), as in Prometheus. The
+//! formatter never writes these units.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! CPU profiles of this process with the backend of the `pyroscope` crate: SIGPROF by CPU time, stacks unwound with
-//! framehop.
+//! CPU profiles of this process with the backend of the `pyroscope` crate. The backend receives the signal SIGPROF as
+//! the process uses CPU time, and unwinds the stacks with framehop.
 //!
 //! Out: gzip pprof with `samples/count` and `cpu/nanoseconds`. The crate's own encoder is not used, because it lacks
 //! the sample count and full file names. From its first use on, the backend keeps about 20 MB for its table of stacks.
@@ -79,7 +79,7 @@ impl Sampling {
 fn name(frame: &StackFrame) -> Frame<'_> {
     Frame {
         function: frame.name.as_deref().unwrap_or("[unknown]"),
-        // The crate stores the whole path here and only the last part in `filename`.
+        // The crate stores the whole path in `relative_path`, and only its last part in `filename`.
         file: frame.relative_path.as_deref().unwrap_or_default(),
         line: frame.line.unwrap_or(0),
     }

@@ -54,7 +54,7 @@ pub(crate) fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, Pro
             // The first such line is the sum of all stacks; no stack precedes it.
             let Some(addresses) = stack.take() else { continue };
             let Some((objects, bytes)) = live(counts) else {
-                return Err(failed(format!("jemalloc's dump has the line `{line}`")));
+                return Err(failed(format!("jemalloc's dump has the invalid line `{line}`")));
             };
             let Some((objects, bytes)) = unsampled(objects, bytes, interval) else {
                 continue;

@@ -1,8 +1,8 @@
 //! Profiles of the own process as gzip pprof: CPU time by sampling, heap by jemalloc.
 //!
 //! In: a duration. Out: bytes in the format of Go's `net/http/pprof`, with function names. Only one CPU profile runs at
-//! a time, because a process has one signal handler. Symbols are resolved outside the async threads and cached. This
-//! module does not depend on HTTP.
+//! a time, because a process has one handler for SIGPROF. Symbols are resolved outside the async threads and cached.
+//! This module does not depend on HTTP.
 
 mod cpu;
 mod error;

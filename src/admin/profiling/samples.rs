@@ -83,7 +83,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Removes the part of a path that depends on the build machine: `tokio-1.0.0/src/lib.rs`, `library/std/src/rt.rs`.
+/// Removes the beginning of a path, which depends on the build machine. The result is for example
+/// `tokio-1.0.0/src/lib.rs` or `library/std/src/rt.rs`.
 fn short_path(path: &str) -> &str {
     for (before, parts) in [("/registry/src/", 1), ("/rustc/", 1)] {
         if let Some(at) = path.find(before) {

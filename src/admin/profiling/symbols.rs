@@ -93,7 +93,7 @@ fn is_allocator(function: &str) -> bool {
 
 fn resolve(address: u64) -> Arc<[Named]> {
     let mut frames = Vec::new();
-    // The crate itself adjusts the return address to the call.
+    // The crate `backtrace` adjusts the return address to the call.
     backtrace::resolve(address as usize as *mut std::ffi::c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
         frames.push(Named {

@@ -159,6 +159,6 @@ fn a_dump_that_is_not_one_is_refused() {
     );
     assert_eq!(
         error("heap_v2/1024\n  t*: 1: 2 [0: 0]\n@ 0x1\n  t*: x\n", &mut symbols),
-        "the heap profile failed: jemalloc's dump has the line `t*: x`"
+        "the heap profile failed: jemalloc's dump has the invalid line `t*: x`"
     );
 }

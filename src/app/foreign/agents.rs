@@ -1,7 +1,7 @@
-//! Converts Kubernetes manifests that run kube-profefe's or Coroot's agents, and pods with their annotations.
+//! Converts Kubernetes manifests that run kube-profefe's or Coroot's agents, or that annotate pods for these agents.
 //!
-//! In: manifests. Out: components that collect the same profiles. `discovery.profiles` reads the annotations, so they
-//! stay in the manifests.
+//! In: manifests. Out: components that collect the same profiles. `discovery.profiles` reads the annotations of pods,
+//! so they stay in the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub(super) struct Findings {
     /// Keys that cannot be converted, each with its path and the reason.
     pub(super) problems: Vec<String>,
-    /// Keys that are left out, each with its path and the reason.
+    /// Keys that are left out or changed, each with its path and the reason.
     pub(super) notes: Vec<String>,
 }
 
@@ -17,7 +17,7 @@ impl Findings {
         self.problems.push(format!("{path}: {message}"));
     }
 
-    /// Records a key that is left out and does not change which profiles are collected.
+    /// Records a key that is left out or changed, without an effect on which profiles are collected.
     pub(super) fn note(&mut self, path: &str, message: impl fmt::Display) {
         self.notes.push(format!("{path}: {message}"));
     }

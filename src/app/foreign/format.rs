@@ -12,9 +12,9 @@ pub(crate) enum Format {
     Parca,
     /// Prometheus' `prometheus.yml`; its scrape jobs are converted to jobs for profiles.
     Prometheus,
-    /// Manifests of Kubernetes that run kube-profefe, or pods that are annotated for it.
+    /// Kubernetes manifests that run kube-profefe, or that annotate pods for it.
     KubeProfefe,
-    /// Manifests of Kubernetes that run Coroot's agents, or pods that are annotated for them.
+    /// Kubernetes manifests that run Coroot's agents, or that annotate pods for them.
     Coroot,
 }
 

@@ -45,7 +45,7 @@ const OF_METRICS: [&str; 14] = [
     "track_timestamps_staleness",
 ];
 const OF_METRICS_PREFIXES: [&str; 4] = ["label_", "metric_name_", "native_histogram_", "scrape_classic_"];
-/// Maximum size of all static targets together, written as Alloy text.
+/// Maximum size in bytes of all static targets of a file together, written as Alloy text.
 const MAX_TARGET_BYTES: usize = 32 << 20;
 /// Labels that conprof and Parca add to a target for each of its profiles before they apply the relabel rules.
 const OF_PROFILES: [&str; 2] = ["__name__", "__profile_path__"];
@@ -300,8 +300,8 @@ impl<'a> Jobs<'a> {
         self.out.close();
     }
 
-    /// Returns the remaining keys of a job, which must be arguments of `pyroscope.scrape`. Records a note for each key
-    /// that is left out.
+    /// Returns the keys of a job that the other functions do not convert. They must be arguments of `pyroscope.scrape`.
+    /// Records a note for each key that is left out.
     fn rest(&mut self, path: &str, job: &Map<String, Value>) -> Map<String, Value> {
         let mut rest = Map::new();
         for (key, value) in job {
@@ -345,7 +345,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Returns a label for a component of a job, unique among the components of that name.
+    /// Returns a label for the component `component` of a job. No other component of the same name has the label.
     fn label(&mut self, component: &str, job: &str) -> String {
         let base = identifier(job);
         let mut label = base.clone();

@@ -181,8 +181,8 @@ impl Kinds {
                 found.note(
                     path,
                     format_args!(
-                        "the profile `{name}` covers a time span, for which {interval} ms are too short: it is not \
-                         taken"
+                        "the profile `{name}` covers a time span, for which the scrape interval of {interval} ms is \
+                         too short: this profile is not taken"
                     ),
                 );
             }

@@ -55,7 +55,7 @@ pub(crate) enum Problems {
 pub(crate) struct Converted {
     /// The configuration as formatted Alloy text.
     pub(crate) text: String,
-    /// Keys that were left out, each with its path and the reason.
+    /// Keys that were left out or changed, each with its path and the reason.
     pub(crate) notes: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Conversion {
         Ok(Converted { text, notes })
     }
 
-    /// Returns the converted configuration, or an error if the YAML cannot be parsed at all.
+    /// Returns the converted configuration, or an error if the file cannot be converted at all.
     fn text(&self, folder: &Path, yaml: &str, found: &mut Findings) -> Result<String, FileError> {
         let mut writer = Writer::default();
         match self.format {

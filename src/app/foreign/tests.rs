@@ -248,7 +248,7 @@ fn an_interval_below_two_seconds_has_no_profile_over_time() {
     let Converted { text, notes } = convert(Format::Conprof, yaml).unwrap();
     assert!(text.contains("profile.process_cpu {\n\t\t\tenabled = false"), "{text}");
     assert!(
-        notes[0].contains("`profile` covers a time span, for which 1000 ms are too short"),
+        notes[0].contains("`profile` covers a time span, for which the scrape interval of 1000 ms is too short"),
         "{notes:?}"
     );
 }
@@ -468,7 +468,8 @@ spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PR
     assert!(problems(Format::Coroot, "kind: Service")[0].contains("has neither an agent of Coroot"));
 }
 
-/// Writes every string attribute of a schema with a scalar as its value, and compares the result.
+/// Writes every string attribute of a schema with the value `scalar`, and compares its text with `expected`. Returns
+/// the number of attributes.
 fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: &str) -> usize {
     let mut checked = 0;
     for attribute in schema.attributes {

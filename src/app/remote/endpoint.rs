@@ -95,8 +95,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the name of the cache file without its extension. Each server, collector and set of attributes has its own
-/// file.
+/// Returns the name of the cache file without its extension. Each combination of server, collector and attributes
+/// has its own file.
 fn key(identity: &Identity, settings: &RemoteSettings) -> String {
     let mut whole = format!("{}\0{}\0{}", settings.url, identity.id, identity.name);
     for (key, value) in &settings.attributes {

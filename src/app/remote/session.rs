@@ -56,8 +56,8 @@ impl Session {
         }
     }
 
-    /// Sends the first request. If the request fails or its configuration cannot be loaded, loads the configuration
-    /// that is cached on disk.
+    /// Sends the first request. If the request fails or the received configuration cannot be loaded, loads the
+    /// configuration that is cached on disk.
     pub(super) async fn begin(&mut self, running: &Running, shutdown: &Shutdown) {
         if self.look(running, shutdown).await || shutdown.is_cancelled() {
             return;
@@ -83,8 +83,8 @@ impl Session {
         }
     }
 
-    /// Requests the configuration and loads it if it changed. Returns false if the request failed or its configuration
-    /// is not in force.
+    /// Requests the configuration and loads it if it changed. Returns false if the request failed or the server's
+    /// configuration is not in force.
     pub(super) async fn look(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
         running.metrics.asks();
         match shutdown.run_until_cancelled(self.ask()).await {

@@ -1,4 +1,4 @@
-//! Builds the options of the bucket from the storage options.
+//! Builds the options of the bucket that holds the tables from the storage options.
 //!
 //! Every error names the key, and no error contains a secret.
 

@@ -2,7 +2,7 @@
 //!
 //! Each field is a key of the file. A field with a `long` name is also a flag, and a field with `env` is also an
 //! environment variable. The names are the same as in Pyroscope. A Pyroscope key without an effect here is [`Unused`]:
-//! the server accepts the key and logs a warning. Any other key is an error with its line.
+//! the server accepts the key and logs a warning. Any other key is an error that contains its line.
 //! [`bucket`](StorageSection::bucket) validates the options together.
 
 mod bucket;
@@ -20,7 +20,8 @@ trait Options {
     /// Returns these options, with missing values taken from `file`.
     fn or(self, file: Self) -> Self;
 
-    /// Adds to `found` the names of keys that are set but have no effect here. `name` is the name of these options.
+    /// Adds to `found` the full names of keys that are set but have no effect here. `name` is the full name of `self`,
+    /// such as `storage.s3`.
     fn unused(&self, name: &str, found: &mut Vec<String>);
 }
 
@@ -60,7 +61,8 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Declares sections: the struct, its deserialization, and [`Options`] for each field.
+/// Declares sections. Each section is a struct with its deserialization and an implementation of [`Options`], which
+/// calls the same function of each field.
 macro_rules! sections {
     ($($(#[$meta:meta])* struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })*) => { $(
         $(#[$meta])*
@@ -148,7 +150,7 @@ sections! {
             num_args = 0..=1, default_missing_value = "true"
         )]
         insecure: Option<bool>,
-        /// If true, the credentials come from the environment, as if no keys were set.
+        /// If true, the credentials come from the environment, and a value of `access_key_id` is an error.
         #[arg(skip)]
         native_aws_auth_enabled: Option<bool>,
         /// Style of bucket URLs: `auto`, `path-style` or `virtual-hosted`.
