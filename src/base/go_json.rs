@@ -24,7 +24,7 @@ pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Err
 /// Field names of a struct; empty for other types.
 type Fields = &'static [&'static str];
 
-/// A deserializer, or a seed, that follows Go's rules.
+/// Wraps a deserializer, a sequence or a seed, so that it follows Go's rules.
 struct Go<D>(D);
 
 /// Expected type of a value that is not null.

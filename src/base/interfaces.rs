@@ -37,7 +37,7 @@ pub fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
 /// # Safety
 ///
 /// `socket` is null, or points to a socket address with a type that matches its field `sa_family`.
-#[allow(unsafe_code, reason = "socket addresses of C are read by their family")]
+#[allow(unsafe_code, reason = "the family of a C socket address decides its type")]
 #[allow(clippy::cast_ptr_alignment, reason = "read unaligned")]
 unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {
     if socket.is_null() {

@@ -12,8 +12,8 @@ pub fn to_lower(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 
-/// Converts a letter with the simple mapping. The standard library has only full mappings. If the full mapping of a
-/// letter has several letters, the letter has a simple mapping only if it is listed here.
+/// Converts a letter to upper case with the simple mapping. The standard library has only full mappings. Of the letters
+/// whose full mapping has several letters, only those listed in this function have a simple mapping.
 fn upper(letter: char) -> char {
     let code = u32::from(letter);
     let simple = match code {

@@ -20,8 +20,8 @@ impl LogThrottle {
         }
     }
 
-    /// Returns `None` if the message must not be logged yet, and otherwise the number of messages suppressed since
-    /// the last one.
+    /// Returns `None` if the message must not be logged yet. Otherwise returns the number of messages that were
+    /// suppressed since the message was last logged.
     pub fn try_log(&mut self) -> Option<u64> {
         if self.last.is_some_and(|last| last.elapsed() < self.interval) {
             self.suppressed += 1;

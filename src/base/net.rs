@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Pause after a failed accept (for example without free file descriptors), so that the loop does not spin.
+/// Pause after a failed accept, so that the accept loop does not spin, for example while no file descriptor is free.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Shortest time between two log lines about failed accepts.
@@ -20,7 +20,8 @@ pub fn listen_reason(error: &Error) -> String {
     }
 }
 
-/// Returns true if an accept failed because the client disconnected first. The next client may be waiting already.
+/// Returns true if an accept failed because the client disconnected first. The accept loop then continues without a
+/// pause, because the next client may be waiting already.
 pub fn has_left(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -1,7 +1,8 @@
 //! Certificates and keys in PEM, as text or in a file.
 //!
-//! In: a text, or the path of a file. Out: certificates or a key, or the reason why there are none. The caller adds
-//! the name of the setting to an error, and decides which certificates to trust. This module verifies no signature.
+//! In: a text, or the path of a file. Out: certificates or a key, or the reason why there are none. An error does not
+//! name the setting that contains the PEM; the caller adds the name. The caller also decides which certificates to
+//! trust. This module verifies no signature.
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,5 @@
-//! A value that is read from certificate files, and read again after one of them has changed. A certificate may be
-//! renewed while its listener is open.
+//! A value that is read from certificate files, and read again after one of them has changed, because a certificate may
+//! be renewed while its listener is open.
 //!
 //! In: the files and a function that reads them. Out: the value of the last successful read. The caller receives the
 //! error of the first read. A later error leaves the last good value in force and is logged once for each change.

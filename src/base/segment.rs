@@ -24,8 +24,8 @@ pub const KEYED_HEADER_BYTES: usize = 20;
 /// Number of bytes that precede each payload: its length and its checksum.
 pub const RECORD_HEADER_BYTES: usize = 8;
 
-/// Maximum number of payload bytes that one search for valid records reads to compute checksums. A search of this
-/// length takes some seconds.
+/// Maximum number of payload bytes that all searches for valid records in one segment read to compute checksums.
+/// Searches of this length take some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.
@@ -223,8 +223,8 @@ pub fn records(data: bytes::Bytes, mut position: usize, key: Key) -> SegmentCont
 }
 
 /// Returns true if `tail`, the bytes after the last valid record, is damaged, and false if it is a torn tail. The tail
-/// is damaged if it contains the whole record at its start, or if the length of this record is impossible. The tail is
-/// also damaged if the record's checksum matches all remaining bytes, because then only the length is wrong. Zeros
+/// is damaged if the record at its start is complete, or if the length of this record is impossible. The tail is also
+/// damaged if the record's checksum matches all remaining bytes, because then only the length is wrong. Zeros
 /// alone are a torn tail: the file system may leave them in place of a write that was never synced.
 fn is_whole_record(tail: &[u8], key: Key) -> bool {
     let Some(header) = tail.first_chunk::<RECORD_HEADER_BYTES>() else {

@@ -1,6 +1,6 @@
-//! The number of tasks that wait for a resource, so that its holders can release it early.
+//! Counts the tasks that wait for a resource. While a task waits, the holders of the resource can release it early.
 //!
-//! In: the begin and the end of each wait. Out: whether a task waits. The tasks wait by other means.
+//! In: the begin and the end of each wait. Out: whether a task waits. This module only counts; it wakes no task.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

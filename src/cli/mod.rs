@@ -129,7 +129,8 @@ impl Command {
         }
     }
 
-    /// Drops the rights that the command does not need, while the process still has a single thread.
+    /// Drops the privileges that the command does not need. The process must still have a single thread, because only
+    /// this thread, and the threads that it starts later, lose the privileges.
     fn give_up_rights(&self) {
         let (fence, rights, data) = match self {
             Self::Run(args) => (Fence::Collector, args.rights, Some(args.storage_path.as_path())),

@@ -33,7 +33,7 @@ const NOTICE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// Time for which a new member looks for others before it starts alone.
 const LOOK_FOR_OTHERS: Duration = Duration::from_secs(5);
 /// Time for which a new member waits for further members after it has found a member. The found member may be new as
-/// well.
+/// well, and then does not know all members yet.
 const HEAR_ALL: Duration = Duration::from_millis(500);
 /// First and longest pause between attempts to join, as long as no member is found.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -283,7 +283,7 @@ impl Agent {
                 Event::Gone(member) => {
                     tracing::info!(name = %member.name, address = %member.address, "a member is gone from the cluster");
                 }
-                Event::CameBack => tracing::warn!("the cluster considered this member dead; it has rejoined"),
+                Event::CameBack => tracing::warn!("the cluster considered this member dead; this member has rejoined"),
             }
         }
         if self.membership.has_changed() {

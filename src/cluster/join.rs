@@ -14,7 +14,7 @@ use futures::future::join_all;
 use crate::codec::is_possible;
 use alluvium_base::dns::{DnsError, System};
 
-/// Maximum number of addresses in the list.
+/// Maximum number of addresses in `--cluster.join-addresses`.
 const MOST_ADDRESSES: usize = 64;
 /// Maximum number of addresses that a lookup may find; further addresses are dropped.
 const MOST_FOUND: usize = 1024;

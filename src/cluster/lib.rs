@@ -2,8 +2,8 @@
 //!
 //! In: flags, and datagrams of other collectors. Out: a [`Cluster`] for components. `membership` is the protocol by
 //! which members find and watch each other; `codec` encodes its messages and `envelope` authenticates them. `agent`
-//! adds a socket and a clock, and `join` looks up the addresses of other members. `ring` decides which member owns
-//! which key, and `view` provides members and owners to components. This module does not depend on targets.
+//! adds a socket and a clock, and `join` looks up the addresses of other members. `ring` computes a key from the labels
+//! of a target and decides which member owns the key. `view` provides members and owners to components.
 //! `docs/adr/0013-clustering.md` explains the design.
 
 mod advertise;

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Number of microseconds after the start of a member. If the other members consider it dead within this time, they
-/// remember a start time later than its present one, because its clock was set back before its present start.
+/// Number of microseconds. If the other members consider a member dead within this time after its start, they remember
+/// a later start time of the member: its clock was set back between the remembered start and this start.
 const SOON: u64 = 10_000_000;
-/// Minimum number of microseconds by which the start time that [`later`] returns within [`SOON`] is ahead of the clock.
+/// Minimum lead over the clock, in microseconds, of a start time that [`later`] returns within [`SOON`].
 const STEP: u64 = 1_000_000;
 
 /// Maximum length of a name in bytes.

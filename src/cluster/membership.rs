@@ -18,8 +18,8 @@ use crate::codec::Codec;
 use crate::envelope::{LONGEST_MESSAGE, Refused};
 use crate::member::Member;
 
-/// Maximum number of known members, including members that are gone. With a thousand members, shares of targets are
-/// small.
+/// Maximum number of known members, including members that are gone. More members are not needed, because with a
+/// thousand members, each already has a small share of the targets.
 pub(super) const MOST_MEMBERS: usize = 1024;
 /// Maximum number of timers; each gone member has one until it is forgotten.
 const MOST_TIMERS: usize = 8 * MOST_MEMBERS;

@@ -48,7 +48,7 @@ impl ClusterMetrics {
         }
         scope.register(
             "cluster_node_info",
-            "1 for the current state of this node",
+            "1 for the current state of this node, 0 for the other states",
             metrics.part.clone(),
         );
         scope.register(

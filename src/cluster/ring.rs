@@ -1,7 +1,8 @@
 //! The ring: decides which member of a cluster owns which key.
 //!
-//! In: names of members. Out: an owner for every key. Members that know the same names compute the same owner. If a
-//! member joins or leaves, only the keys that it gains or loses change their owner.
+//! In: names of members, and keys, which are hashes of the labels of targets. Out: the owner of each key. Members that
+//! know the same names compute the same owner. If a member joins or leaves, only the keys that it gains or loses change
+//! their owner.
 
 use std::sync::Arc;
 

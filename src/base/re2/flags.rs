@@ -15,7 +15,7 @@ pub(super) struct Flags {
     pub(super) is_lazy: bool,
 }
 
-/// The construct after the characters `(?`.
+/// A construct that begins with the characters `(?`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Special<'a> {
     /// `(?P<name>` or `(?<name>`.

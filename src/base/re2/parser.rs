@@ -1,7 +1,7 @@
 //! The parser: from text to the intermediate form of `regex-syntax`.
 //!
 //! The parser uses an explicit stack, as Go's does, so that deep nesting does not use up the stack of the thread. A
-//! repetition applies to the top of the stack, which decides odd cases such as `a(?i)*`.
+//! repetition applies to the item on top of this stack: in `a(?i)*`, for example, it applies to `a`.
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -11,7 +11,8 @@ use crate::re2::escape::escape;
 use crate::re2::flags::{Flags, Special, special};
 use crate::re2::repeat::{Counts, MAX_COUNT, counts};
 
-/// Maximum height of the syntax tree. Go allows 1,000, but the compiler of `regex-automata` recurses over the height.
+/// Maximum height of the syntax tree. Go allows 1,000, but the compiler of `regex-automata` is recursive, so a higher
+/// tree could use up the stack of the thread.
 pub(super) const MAX_HEIGHT: u32 = 250;
 
 /// A parsed expression with the names of its groups.

@@ -9,8 +9,8 @@ use crate::re2::error::Re2Error;
 enum Row {
     /// An expression, the error with which Go rejects it, and the part of the expression that the error shows.
     Wrong(&'static str, &'static str, &'static str),
-    /// The results for a text: whether `^(?s:expression)$` matches, whether the expression occurs in it, and the
-    /// groups of the anchored match.
+    /// An expression, a text, and the results of Go: whether `^(?s:expression)$` matches the text, whether the
+    /// expression matches a part of the text, and the groups of the anchored match.
     Right(&'static str, &'static str, bool, bool, &'static [Option<&'static str>]),
 }
 

@@ -14,8 +14,8 @@ use tokio::process::Command;
 /// First bytes of a file of `perf record`.
 const PERF_DATA: &[u8] = b"PERFILE2";
 
-/// Reads the file at `path`, up to `max_bytes`. For a file of `perf record`, which may be larger, returns the text of
-/// `perf script`.
+/// Reads the file at `path`. Fails if it exceeds `max_bytes`. For a file of `perf record`, returns the text of `perf
+/// script`; the limit then applies to this text, and the file may be larger.
 pub(in crate::cli) async fn read(path: &Path, max_bytes: usize) -> anyhow::Result<Bytes> {
     let file = File::open(path).await.context("cannot read the file")?;
     let mut content = Vec::new();

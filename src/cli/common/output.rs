@@ -21,8 +21,8 @@ pub(in crate::cli) fn write(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Writes text that contains names from other sources to standard output. On a terminal, control characters are
-/// replaced.
+/// Writes text to standard output. The text may contain names from profiles, files or servers, so control characters
+/// are replaced on a terminal.
 pub(in crate::cli) fn write_text(text: &[u8]) -> anyhow::Result<()> {
     write(&shown(text, io::stdout().is_terminal()))
 }

@@ -1,4 +1,4 @@
-//! Text from other sources, made safe for a terminal.
+//! Makes text safe for a terminal.
 //!
 //! Text from a profile, a file or a server may contain escape sequences, line ends, or characters that change the
 //! direction of all text after them.

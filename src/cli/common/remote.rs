@@ -53,8 +53,8 @@ pub struct ServerArgs {
     /// Bearer token of the server, or of a proxy in front of it.
     #[arg(long, value_name = "TOKEN", env = "ALLUVIUM_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// File with the bearer token, unless --token is given. Unlike with --token, other users cannot see the token in
-    /// the list of processes.
+    /// File with the bearer token; --token takes precedence. Other users can see a token that is given with --token in
+    /// the list of processes, but not a token in a file.
     #[arg(long, value_name = "FILE", env = "ALLUVIUM_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
     /// PEM file of the certificate authorities to trust, instead of the system's authorities.

@@ -45,7 +45,7 @@ pub struct FmtArgs {
     pub diagnostics: DiagnosticArgs,
 }
 
-/// A text and its path; `None` for standard input.
+/// A text to format. The path is `None` for standard input.
 struct Input {
     name: String,
     path: Option<PathBuf>,

@@ -39,7 +39,7 @@ pub struct ValidateArgs {
     pub diagnostics: DiagnosticArgs,
 }
 
-/// Checks every path. The exit code is 1 if any configuration has an error.
+/// Checks every path. The exit code is 1 if any configuration has an error or, with `--strict`, a warning.
 pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     if let Some(id) = &args.explain {
         return explain(id);

@@ -1,6 +1,7 @@
 //! `alluvium flamegraph`: draws stored profiles, or files of any format, as one SVG file that any browser can open.
 //!
-//! The flame graph, with files and lines, comes from the server or is computed from files. It is drawn locally.
+//! The server computes the flame graph, or this process computes it from the given files. Each frame has its source
+//! file and line. This process draws the flame graph.
 
 use std::path::PathBuf;
 
@@ -35,7 +36,8 @@ pub struct FlamegraphArgs {
         long, value_name = "PIXELS", default_value_t = 1600, value_parser = clap::value_parser!(u32).range(200..=20000)
     )]
     pub width: u32,
-    /// Heading. Defaults to the selector and the time range.
+    /// Heading. Defaults to the selector and the time range; with --file, to the sample type and the names of the
+    /// files.
     #[arg(long)]
     pub title: Option<String>,
 }

@@ -16,7 +16,7 @@ use alluvium_profile::report::{Focus, Listing, SourcePaths};
                         alluvium list main.work alloc_space --file heap.pb.gz --trim-path /build"
 )]
 pub struct ListArgs {
-    /// Functions to show: all functions whose name matches.
+    /// Regular expression. The functions whose names it matches are shown.
     #[arg(value_name = "REGEX")]
     pub functions: Expression,
     #[command(flatten)]
@@ -40,10 +40,10 @@ pub struct ListArgs {
         hide_default_value = true
     )]
     pub trim_path: String,
-    /// Include only samples with a frame whose function, file or binary matches.
+    /// Include only samples with a frame whose function, file or binary matches REGEX.
     #[arg(long, value_name = "REGEX", help_heading = "Report")]
     pub focus: Option<Expression>,
-    /// Exclude samples with a frame that matches.
+    /// Exclude samples with a frame whose function, file or binary matches REGEX.
     #[arg(long, value_name = "REGEX", help_heading = "Report")]
     pub ignore: Option<Expression>,
     /// Unit of all values, such as ms or MB, instead of a suitable unit for each value.

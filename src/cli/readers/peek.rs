@@ -15,7 +15,7 @@ use alluvium_profile::report::Trim;
                         alluvium peek main.work alloc_space --file heap.pb.gz"
 )]
 pub struct PeekArgs {
-    /// Functions to show: all functions whose name matches.
+    /// Regular expression. The functions whose names it matches are shown, with their callers and callees.
     #[arg(value_name = "REGEX")]
     pub functions: Expression,
     #[command(flatten)]

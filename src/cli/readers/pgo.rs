@@ -39,7 +39,8 @@ pub struct PgoArgs {
     /// File to write; `-` is standard output. Go's compiler reads `default.pgo` in the folder of the main package.
     #[arg(short, long, value_name = "FILE", default_value = "default.pgo")]
     pub output: PathBuf,
-    /// Number of locations to keep at the leaf of each stored stack; 0 for all. Files are merged unchanged.
+    /// Number of locations to keep of each stored stack, counted from the leaf; 0 for all. With --file, stacks are
+    /// always kept whole.
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     pub keep_locations: u32,
 }

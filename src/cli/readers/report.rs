@@ -11,25 +11,25 @@ use alluvium_profile::report::{Focus, Grouping, Options, Order, Report, Trim};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Report")]
 pub struct ReportArgs {
-    /// Include only samples with a frame whose function, file or binary matches.
+    /// Include only samples with a frame whose function, file or binary matches REGEX.
     #[arg(long, value_name = "REGEX")]
     pub focus: Option<Expression>,
-    /// Exclude samples with a frame that matches.
+    /// Exclude samples with a frame whose function, file or binary matches REGEX.
     #[arg(long, value_name = "REGEX")]
     pub ignore: Option<Expression>,
-    /// Meaning of a row, in pprof's terms.
+    /// What each row of the report stands for, in the terms of `go tool pprof`. Defaults to `functions`.
     #[arg(long, value_enum, value_name = "GRANULARITY", conflicts_with = "by")]
     pub granularity: Option<Granularity>,
-    /// Meaning of a row of the report.
+    /// What each row of the report stands for. Unlike --granularity, it offers whole files and packages.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub by: Option<By>,
     /// Maximum number of rows to print; 0 for all.
     #[arg(short = 'n', long = "nodecount", visible_alias = "nodes", value_name = "COUNT")]
     pub node_count: Option<usize>,
-    /// Omit rows with less than this share of the total.
+    /// Omit rows whose cumulative value is less than this share of the total, from 0 to 1.
     #[arg(long = "nodefraction", value_name = "SHARE", value_parser = parse_share)]
     pub node_fraction: Option<f64>,
-    /// Omit calls with less than this share of the total.
+    /// Omit calls whose value is less than this share of the total, from 0 to 1.
     #[arg(long = "edgefraction", value_name = "SHARE", value_parser = parse_share)]
     pub edge_fraction: Option<f64>,
     /// Sort rows by their cumulative value.
@@ -40,7 +40,7 @@ pub struct ReportArgs {
     pub unit: Option<String>,
 }
 
-/// The granularities of pprof.
+/// What each row of a report stands for: the granularities of pprof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Granularity {
     /// A function by its name.
@@ -55,7 +55,7 @@ pub enum Granularity {
     Addresses,
 }
 
-/// Meaning of a row of the report.
+/// What each row of a report stands for: the values of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// A function by its name.

@@ -1,6 +1,6 @@
 //! `alluvium top`: prints the functions with the largest values, as `go tool pprof -top` does.
 //!
-//! The merged profile comes from the server, or from files. All values are exact, and no functions are combined.
+//! The merged profile comes from the server, or from files. All values are exact: small functions are not combined.
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};

@@ -56,14 +56,15 @@ pub struct RecordArgs {
     /// Form of C++ and Rust names: none, simplified, templates or full.
     #[arg(long, default_value = "templates", value_parser = parse_demangle)]
     pub demangle: Demangle,
-    /// Maximum CPU usage of profiling, in percent of one CPU. Above this limit the rate is lowered, and each sample
-    /// stands for more time.
+    /// Maximum CPU usage of profiling, in percent of one CPU. Above this limit, the profiler lowers the frequency, and
+    /// each sample stands for more time.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub cpu_budget: Option<f64>,
     /// Maximum memory of unwind tables, names and buffers, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..))]
     pub memory_budget: u32,
-    /// Sample stacks by perf events alone. This is automatic if the kernel refuses BPF programs.
+    /// Record stacks with perf events, without a BPF program. The command does so even without this flag if the kernel
+    /// refuses BPF programs.
     #[arg(long)]
     pub no_bpf: bool,
     /// Number of rows of the table that is printed at the end; 0 for none.
@@ -88,7 +89,7 @@ fn parse_percent(text: &str) -> Result<f64, FlagError> {
 /// Interval between two checks for the end of the recording.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Records and writes the file. An error reports the exit status of the command if it was not 0.
+/// Records and writes the file. If the exit status of the profiled command is not 0, returns an error that reports it.
 #[expect(
     clippy::print_stderr,
     reason = "the summary is for people; standard output may be the file"
@@ -276,8 +277,8 @@ fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> 
     namer.profile(&parts, &window.places, span)
 }
 
-/// Returns a summary: the number of all ticks, and among them the numbers of samples and of lost, idle, filtered and
-/// missed ticks.
+/// Returns a summary: the number of all ticks; how many of them became samples, were lost, were idle, belong to other
+/// processes, or were missed; the number of incomplete stacks; and the CPU cost of profiling.
 fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     let after = &window.accounts;
     let lost = after.ring_full + after.malformed;

@@ -56,7 +56,7 @@ pub struct UploadArgs {
 #[derive(Debug)]
 pub struct Sent {
     pub path: PathBuf,
-    /// For each profile of the file, a line that describes the profile; or the reason why the file was not sent.
+    /// For each profile of the file, a line that describes the profile; or the reason why the file was not uploaded.
     pub result: anyhow::Result<Vec<String>>,
 }
 

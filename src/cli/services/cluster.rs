@@ -24,8 +24,8 @@ pub struct ClusterArgs {
     /// Name of this collector, unique in the cluster. Defaults to the host's name.
     #[arg(long = "cluster.node-name", default_value = "")]
     pub node_name: String,
-    /// Address that other collectors use to reach this collector, HOST or HOST:PORT. Defaults to the listen address, or
-    /// to the address of an interface.
+    /// Address that other collectors use to reach this collector, HOST or HOST:PORT. Defaults to the listen address or,
+    /// if the port is open on all interfaces, to the address of an interface in --cluster.advertise-interfaces.
     #[arg(long = "cluster.advertise-address", default_value = "")]
     pub advertise_address: String,
     /// Network interfaces whose address is advertised if the port is open on all interfaces; `all` for any.
@@ -64,16 +64,16 @@ pub struct ClusterArgs {
     /// TLS between collectors. Not supported: refused together with `--cluster.enabled`.
     #[arg(long = "cluster.enable-tls", go_bool = false)]
     pub enable_tls: bool,
-    /// No effect, because there is no TLS between collectors.
+    /// File with certificate authorities for TLS between collectors. No effect, because TLS is not supported.
     #[arg(long = "cluster.tls-ca-path", default_value = "")]
     pub tls_ca_path: String,
-    /// No effect, because there is no TLS between collectors.
+    /// File with the certificate for TLS between collectors. No effect, because TLS is not supported.
     #[arg(long = "cluster.tls-cert-path", default_value = "")]
     pub tls_cert_path: String,
-    /// No effect, because there is no TLS between collectors.
+    /// File with the private key for TLS between collectors. No effect, because TLS is not supported.
     #[arg(long = "cluster.tls-key-path", default_value = "")]
     pub tls_key_path: String,
-    /// No effect, because there is no TLS between collectors.
+    /// Server name for TLS between collectors. No effect, because TLS is not supported.
     #[arg(long = "cluster.tls-server-name", default_value = "")]
     pub tls_server_name: String,
     /// Number of collectors that must be present before this collector scrapes its share of the targets.

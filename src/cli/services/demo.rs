@@ -26,7 +26,7 @@ pub struct DemoArgs {
     /// Data folder, which holds all files of the demo.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA, env = "ALLUVIUM_DATA")]
     pub data: PathBuf,
-    /// Go program, or any other program that serves /debug/pprof, to profile as well; may be repeated.
+    /// Additional program to profile: a Go program, or any other program that serves /debug/pprof; may be repeated.
     #[arg(long = "target", value_name = "HOST:PORT")]
     pub targets: Vec<String>,
     #[command(flatten)]

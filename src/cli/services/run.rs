@@ -114,7 +114,7 @@ pub struct ConfigArgs {
     pub watch_settle: Duration,
 }
 
-/// Features that can be switched on and off.
+/// Flags of individual features.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Features")]
 pub struct FeatureArgs {
@@ -127,7 +127,7 @@ pub struct FeatureArgs {
     /// Direct fan-out of metrics. Not supported: only `false` is accepted.
     #[arg(long = "feature.prometheus.direct-fanout.enabled", go_bool = false)]
     pub direct_fanout: bool,
-    /// Accepted without effect, as in Alloy.
+    /// Rules for the names of metrics and labels. Accepted without effect, as in Alloy.
     #[arg(
         long = "feature.prometheus.metric-validation-scheme", default_value = "legacy",
         value_parser = ["legacy", "utf-8"]

@@ -1,6 +1,6 @@
-//! `alluvium token`: creates, lists and revokes the tokens of a server, and creates lines for users with passwords.
+//! `alluvium token`: creates, lists and revokes the tokens of a server, and prints lines for its users file.
 //!
-//! The command writes the file that the server reads. A running server applies a change within two seconds.
+//! The command writes the tokens file, which the server reads. A running server applies a change within two seconds.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
@@ -145,7 +145,7 @@ pub(crate) fn run(args: TokenArgs) -> anyhow::Result<()> {
 fn password() -> anyhow::Result<String> {
     let input = std::io::stdin();
     if input.is_terminal() {
-        eprintln!("type the password and press Ctrl-D; the terminal shows it");
+        eprintln!("type the password and press Ctrl-D; the terminal shows what you type");
     }
     let mut text = String::new();
     input

@@ -1,4 +1,4 @@
-//! Commands for the installation in a shell: completion scripts and manual pages.
+//! Commands that generate completion scripts for shells, and manual pages.
 
 pub(in crate::cli) mod completions;
 pub(in crate::cli) mod man;

@@ -101,7 +101,7 @@ const KEYWORDS: [&str; 40] = [
 /// Commands of the prompt.
 pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager", "\\help", "\\q", "\\?"];
 
-/// Completes words of SQL, tables and columns.
+/// Completes SQL keywords, tables, columns, functions and commands.
 pub(super) struct Words;
 
 /// Returns the words that complete the partial word before `place`, and the start position of the partial word.

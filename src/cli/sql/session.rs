@@ -21,7 +21,7 @@ const HISTORY_LINES: usize = 5_000;
 /// If the environment variable `LINES` is not set, results of this many lines or more go through the pager.
 const USUAL_LINES: usize = 40;
 
-const HELP: &str = "Statements end with a semicolon; Tab completes; Ctrl-C stops a query. Other than SQL:\n  \
+const HELP: &str = "Statements end with a semicolon; Tab completes; Ctrl-C stops a query. Commands:\n  \
                     \\d                       list the tables\n  \
                     \\d TABLE                 list the columns of a table\n  \
                     \\timing [on|off]         show how long statements take\n  \

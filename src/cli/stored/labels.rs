@@ -1,4 +1,5 @@
-//! `alluvium labels`: lists label names, or the values of one label, of stored profiles or of samples in files.
+//! `alluvium labels`: lists the names of labels, or the values of one label. The labels belong to stored profiles, or
+//! to the samples in files.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -30,7 +30,7 @@ use alluvium_base::duration;
 use alluvium_profile::{TenantId, TimeSpan};
 use alluvium_telemetry::metrics::Scope;
 
-/// Time limit of the last flush, for commands that write.
+/// Time limit of the flush that closes the store, for commands that write.
 const CLOSE: Duration = Duration::from_mins(1);
 /// Interval that disables scheduled maintenance, so that only the work of the command is done.
 const NEVER: Duration = Duration::from_hours(8760);
@@ -105,7 +105,8 @@ struct Folder {
 struct DeleteArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Profiles to delete: `{label="value"}`, optionally after the id of a profile type; `{}` for all.
+    /// Profiles to delete: `{label="value"}`, or `TYPE{label="value"}` with the id of a profile type; `{}` for all
+    /// profiles.
     #[arg(long)]
     selector: String,
     /// Tenant whose profiles are deleted.

@@ -21,7 +21,7 @@ use alluvium_profile::format;
 const HELP: [&str; 16] = [
     "arrows, h j k l   move along the frames, or the rows",
     "PgUp PgDn g G     move further",
-    "Enter             zoom to the frame; from a row: to its frame",
+    "Enter             zoom to the frame; in the table: show the row's frame",
     "Esc, Backspace    zoom out; when not zoomed: end the search",
     "Tab               switch between flame graph and table",
     "s                 sort the table by the next column",

@@ -146,8 +146,8 @@ impl Work {
     }
 }
 
-/// Returns the result of a task when the task has ended. Without a task, the function never returns. A task that
-/// panicked ends the command, because the screen has already been restored.
+/// Returns the result of a task when the task has ended. Without a task, the function never returns. If the task
+/// panicked, the error ends the command, because the panic hook has already restored the terminal.
 async fn finished<T>(task: &mut Task<T>) -> anyhow::Result<anyhow::Result<T>> {
     let Some(handle) = task else {
         return std::future::pending().await;
@@ -166,7 +166,7 @@ async fn tick(ticks: &mut Option<Interval>) {
     }
 }
 
-/// Returns the events of the terminal. The thread ends when the terminal or the receiver is closed.
+/// Starts a thread that reads the events of the terminal. The thread ends when the terminal or the receiver is closed.
 fn keys() -> std::io::Result<mpsc::Receiver<Event>> {
     let (sender, receiver) = mpsc::channel(WAITING);
     let read = move || {

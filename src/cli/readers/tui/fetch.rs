@@ -29,8 +29,9 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Returns the source that the flags name, and the type of the first picture. If no type is given, a server's type
-    /// is CPU time or, without CPU profiles, its first type. If no type is given for files, the type is `None`.
+    /// Returns the source that the flags name, and the type of the first picture. If the flags name a server but no
+    /// type, the type is CPU time or, without CPU profiles, the first type that the server lists. If the flags name
+    /// files but no type, the type is `None`.
     pub(super) async fn open(args: SourceArgs) -> anyhow::Result<(Self, Option<String>)> {
         let SourceArgs { query, files, server } = args;
         if !files.is_empty() {

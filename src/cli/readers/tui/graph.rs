@@ -206,8 +206,8 @@ impl Frame {
     }
 }
 
-/// For each name, returns the index of the first name with the same text. The root is not a function, but a function
-/// may have the root's name.
+/// For each name, returns the index of the first name with the same text. The first name belongs to the root, which is
+/// not a function. A function with the same text therefore does not get the index of the root's name.
 fn functions(names: &[Name]) -> Vec<usize> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     let first = |(index, name)| {

@@ -89,8 +89,8 @@ pub(super) fn largest(graph: &Graph, frames: impl Iterator<Item = usize>) -> Opt
     })
 }
 
-/// Returns the first shown line of `count` lines in a window of `height`, so that line `at` is visible. The window
-/// moves as little as possible.
+/// Scrolls a window of `height` lines over `count` lines, as little as possible, so that line `at` is visible. `first`
+/// is the first visible line before the scroll. Returns the first visible line after the scroll.
 pub(super) fn scrolled(first: usize, at: usize, height: usize, count: usize) -> usize {
     let last = count.saturating_sub(height);
     let earliest = (at + 1).saturating_sub(height);

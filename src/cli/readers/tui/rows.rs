@@ -1,4 +1,4 @@
-//! The table: functions with their own and total values.
+//! The rows of the table: each function with its own value and its total value.
 //!
 //! A recursive function counts once per stack in its total.
 

@@ -142,11 +142,11 @@ impl Found {
     }
 }
 
-/// Position of a frame in a search.
+/// Position of a frame relative to the searched frame and to the matches.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Outside,
-    /// Within the searched frame.
+    /// Within the searched frame, but not within a match.
     Inside,
     /// Within a matching frame.
     Covered,

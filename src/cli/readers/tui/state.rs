@@ -346,7 +346,7 @@ impl State {
         }
     }
 
-    /// Switches to the other view. The table starts at the function of the selected frame.
+    /// Switches to the other view. In the table, the row of the selected frame's function is then selected.
     fn switch(&mut self) {
         self.view = match self.view {
             View::Table => View::Flames,
@@ -383,7 +383,7 @@ impl State {
         self.table.at = next.copied().unwrap_or(self.table.at);
     }
 
-    /// Selects the first row whose name matches, if there is one.
+    /// Selects the first row for whose name `is_wanted` returns true, if there is one.
     fn select_row(&mut self, is_wanted: impl Fn(&str) -> bool) {
         let names = &self.picture.graph.names;
         let at = self.table.rows.iter().position(|row| is_wanted(&names[row.name].text));

@@ -4,7 +4,7 @@ use crate::cli::readers::tui::graph::Graph;
 use crate::cli::readers::tui::picture::Picture;
 use alluvium_testing::tree;
 
-/// Builds the graph of stacks like `main;work`, the root first.
+/// Builds the graph of stacks such as `main;work`, which begin with the outermost call.
 pub(super) fn graph(stacks: &[(&str, i64)]) -> Graph {
     Graph::of(&tree(stacks).to_flamegraph(0))
 }

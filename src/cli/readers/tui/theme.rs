@@ -1,7 +1,7 @@
 //! Style of frames and texts, with many colours, few, or none.
 //!
 //! Without colour everything can still be distinguished: the selected frame is reversed, matches are bold and
-//! underlined, and lines show the width of a frame.
+//! underlined, and dashes fill the width of each frame.
 
 use clap::ValueEnum;
 use ratatui::style::{Color, Modifier, Style};

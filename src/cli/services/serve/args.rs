@@ -40,11 +40,11 @@ pub struct ServeArgs {
         help = "Data folder, which holds the write-ahead log and the tables [default: ./alluvium-data]"
     )]
     pub data: Option<PathBuf>,
-    /// Additional path prefix of every route.
+    /// Additional path prefix under which every route is served.
     #[arg(
         long,
         value_name = "PATH",
-        help = "Additional path prefix of every route [default: /profile]"
+        help = "Additional path prefix under which every route is served [default: /profile]"
     )]
     pub prefix: Option<String>,
     /// Age at which profiles are written from memory to the tables.
@@ -96,8 +96,8 @@ pub struct ServeArgs {
     /// File with limits of individual tenants, which is read again when it changes.
     #[arg(long = "runtime-config.file", value_name = "FILE")]
     pub overrides: Option<PathBuf>,
-    /// Authentication: `none` turns it off; a file lists users with hashes of their passwords. Tokens are accepted in
-    /// addition.
+    /// Authentication: `none` turns it off; FILE lists users with hashes of their passwords, and the server accepts
+    /// both these passwords and tokens.
     #[arg(long, value_name = "none|FILE", env = "ALLUVIUM_AUTH")]
     pub auth: Option<String>,
     /// Tokens file, which `alluvium token` writes. Defaults to tokens.json in the data folder.

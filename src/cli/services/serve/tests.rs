@@ -142,8 +142,8 @@ impl Site {
         text.lines().skip(1).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns two numbers for each tenant: of the profiles with CPU time, and of the profiles with counts of samples.
-    /// A number is -1 if the tables of profiles and of samples differ.
+    /// Returns two numbers for each tenant: the number of profiles with CPU time, and the number of profiles with
+    /// counts of samples. A number is -1 if the table `profiles` and the table `samples` yield different numbers.
     async fn left(&self) -> Vec<(i64, i64)> {
         let mut left = Vec::new();
         for tenant in TENANTS {
@@ -200,7 +200,8 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
     let site = Site::new().await;
     site.push("shop").await;
     site.becomes([(1, 1), (1, 1), (1, 1)]).await;
-    // A file is deleted when its last profile is too old. The names of its day are deleted one day later.
+    // A file is deleted when its last profile is too old. The stacks and series of the file's day are deleted one day
+    // later.
     site.pass(1.5);
     site.push("shop").await;
     site.becomes([(2, 2), (2, 2), (2, 2)]).await;
@@ -209,7 +210,7 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
         (SELECT max(time) FROM profiles) - INTERVAL '1 day'";
     let deadline = Instant::now() + Duration::from_mins(2);
     while site.sql("plain", coarse).await != "true" {
-        assert!(Instant::now() < deadline, "the samples stay fine");
+        assert!(Instant::now() < deadline, "the samples are not downsampled");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // `mixed` keeps counts of samples for 2 days: the first are deleted after 2.25 days, the second after 4 days.

@@ -24,10 +24,10 @@ pub(crate) enum CloudError {
         cloud: &'static str,
         source: Box<CloudError>,
     },
-    /// A role cannot be assumed with other credentials.
+    /// A role of AWS cannot be assumed with the credentials that were found.
     #[error("cannot assume the role {role}: {source}")]
     Role { role: String, source: Box<CloudError> },
-    /// A role cannot be assumed with the token of another issuer.
+    /// A role of AWS cannot be assumed with a web identity token.
     #[error("cannot assume the role {role} by web identity: {source}")]
     WebIdentity { role: String, source: Box<CloudError> },
     /// Neither the configuration nor the machine names a region.

@@ -1,7 +1,7 @@
-//! The API of a Docker daemon: its address, its lists, and the labels of its networks.
+//! The API of a Docker daemon: its address, lists of its objects, such as containers, and the labels of its networks.
 //!
-//! In: the arguments of a client of the daemon. Out: lists as JSON. Podman has the same API. Paths contain no
-//! API version, so the daemon uses its newest version.
+//! In: the arguments of a client of the daemon. Out: lists of objects. Podman has the same API. Paths contain no API
+//! version, so the daemon uses its newest version.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
-//! The reason why some of the last listed targets are out of date.
+//! The reason why a discovery exports some targets that are out of date.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::common::discovery::discovery_error::DiscoveryError;
 
-/// The reason why some of the last listed targets are out of date, although other targets could be listed.
+/// The reason why a discovery exports some targets that are out of date, although it could list other targets.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Outdated {
     /// Some parts of a discovery could not be listed.

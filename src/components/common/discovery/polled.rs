@@ -41,7 +41,8 @@ pub(crate) trait Discovery: Sized + Send + Sync + 'static {
     /// Returns the current targets, or the reason why they cannot be listed.
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, DiscoveryError>> + Send;
 
-    /// Returns the reason why some of the last listed targets are out of date, or `None` if all of them are current.
+    /// Returns the reason why some targets of the last call of [`Discovery::targets`] are out of date, or `None` if all
+    /// of them are current.
     fn failure(&self) -> Option<Outdated> {
         None
     }
@@ -87,7 +88,7 @@ fn build<D: Discovery>(
         exported: Mutex::default(),
         updated: Notify::new(),
     };
-    // Components that refer to the targets can be evaluated before the first response.
+    // With an empty list, components that refer to the targets can be evaluated before the first response.
     component.export(Vec::new());
     Ok(Arc::new(component))
 }

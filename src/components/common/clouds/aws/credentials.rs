@@ -41,7 +41,7 @@ pub(super) struct CredentialSource {
     pub(super) held: Expiring<Credentials>,
 }
 
-/// A role that is assumed with other credentials.
+/// A role to assume, and the settings of the request that assumes it.
 struct Role {
     arn: Arc<str>,
     external_id: Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! Profiles in the files `~/.aws/credentials` and `~/.aws/config`.
+//! Profiles of AWS, which are named groups of settings in the files `~/.aws/credentials` and `~/.aws/config`.
 //!
 //! In: the text of both files. Out: the settings of a profile. The credentials file takes precedence.
 

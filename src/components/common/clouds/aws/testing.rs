@@ -25,7 +25,7 @@ pub(crate) struct Amazon {
 
 impl Amazon {
     /// Starts a server. It accepts unsigned requests, and requests that one of the keys has signed for the service
-    /// `name` in the region `eu-central-1`.
+    /// `name` in the region `eu-central-1`. If `name` is empty, the server accepts signatures for any service.
     pub(crate) async fn start(
         name: &'static str,
         key: &[(&str, &str)],
