@@ -70,7 +70,7 @@ fn groups(written: Vec<Option<WrittenGroup>>) -> Result<Vec<TargetGroup>, GroupE
         let WrittenGroup { targets, labels } = group.ok_or_else(|| GroupError {
             line: 1,
             column: 1,
-            problem: format!("the group {} of the list is null", index + 1),
+            problem: format!("group {} of the list is null", index + 1),
         })?;
         let labels = labels.unwrap_or_default().into_iter();
         Ok(TargetGroup {
@@ -151,7 +151,7 @@ mod tests {
                 r#"[{"targets": 1}]"#,
                 "1:14: invalid type: integer `1`, expected a sequence",
             ),
-            ("[null]", "1:1: the group 1 of the list is null"),
+            ("[null]", "1:1: group 1 of the list is null"),
             ("", "1:0: EOF while parsing a value"),
         ] {
             assert_eq!(from_json(json.as_bytes()).unwrap_err().to_string(), expected, "{json}");

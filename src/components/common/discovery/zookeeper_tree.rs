@@ -27,7 +27,7 @@ use alluvium_wire::zookeeper::Session;
 
 /// Maximum number of watched nodes. It equals the maximum number of exported targets.
 const MAX_NODES: usize = 100_000;
-/// Pause after an export, so that several changes in a short time become one export.
+/// Longest pause after an export. Several changes during the pause become one export.
 const TOGETHER: Duration = Duration::from_secs(1);
 /// Pause before a lost session is replaced, as in Prometheus.
 const RETRY: Duration = Duration::from_secs(10);
@@ -138,8 +138,8 @@ impl ZooKeeperTree {
         (!missing.is_empty()).then_some(Outdated::NoNodes(missing))
     }
 
-    /// Returns the targets of the nodes that contain members: immediately at the first call, and then after each
-    /// change.
+    /// Returns the targets of the nodes that contain members. Without a session, connects and returns immediately.
+    /// Otherwise waits for a change first.
     async fn changed<M: Member>(&self) -> Result<Vec<Target>, DiscoveryError> {
         let mut state = self.state.lock().await;
         // The flag becomes true again only if the refresh succeeds. A failed session is dropped.
@@ -204,7 +204,7 @@ impl ZooKeeperTree {
         Ok(())
     }
 
-    /// Records that a path of the arguments does not exist, and watches for its creation.
+    /// If `path` is one of the configured paths, records that it does not exist, and watches for its creation.
     async fn expect(&self, session: &mut Session, path: String) -> Result<(), DiscoveryError> {
         if self.arguments.paths.0.iter().any(|wanted| *wanted.0 == *path) {
             session.expect(&path).await?;

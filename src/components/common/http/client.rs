@@ -39,7 +39,7 @@ arguments! {
 }
 
 arguments! {
-    /// Transport of requests. A component with its own kind of credentials has only these client arguments.
+    /// Transport of requests. A component with its own kind of credentials includes only these arguments of a client.
     pub(crate) struct Transport {
         /// If true, HTTP/2 is offered over TLS.
         enable_http2: bool = true,
@@ -109,7 +109,7 @@ arguments! {
         token_url: Option<HttpUrl> = "",
     }
     blocks {
-        /// TLS settings for the connection to the server.
+        /// TLS settings for the connection to the token server.
         tls_config: Option<TlsArguments>,
     }
     shared { proxy: Proxy }

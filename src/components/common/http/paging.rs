@@ -18,7 +18,7 @@ pub(crate) struct Page<T, N> {
     pub(crate) next: Option<N>,
 }
 
-/// Returns the items of all pages. `ask` requests the page with a token. The first page has the token `None`.
+/// Returns the items of all pages. `ask` requests the page that a token names; `None` stands for the first page.
 pub(crate) async fn all_pages<T, N, E: From<ApiError>, A: Future<Output = Result<Page<T, N>, E>>>(
     mut ask: impl FnMut(Option<N>) -> A,
 ) -> Result<Vec<T>, E> {

@@ -16,7 +16,7 @@ use alluvium_lang::value::Value;
 pub enum UrlError {
     #[error("`{text}` is not a URL: {source}")]
     Invalid { text: String, source: url::ParseError },
-    /// The URL has another scheme or no host.
+    /// The scheme of the URL is not accepted here, or the URL has no host.
     #[error("`{text}` is not an {schemes} URL")]
     Scheme {
         text: String,

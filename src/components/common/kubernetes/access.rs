@@ -1,5 +1,5 @@
-//! Connects to an API server in one of three ways: with the service account of a pod, with a kubeconfig file, or with a
-//! URL and the arguments of an HTTP client.
+//! Access to an API server, configured in one of three ways: with the service account of a pod, with a kubeconfig file,
+//! or with a URL and the arguments of an HTTP client.
 //!
 //! In: [`KubernetesClient`]. Out: an [`Api`]. Certificates are read here. Token files are read for every request, since
 //! the tokens of service accounts change every hour.
@@ -33,7 +33,7 @@ enum AccountError {
     /// The pod has no token of a service account.
     #[error("the pod of this program has no service account: cannot read {}: {source}", path.display())]
     NoToken { path: PathBuf, source: io::Error },
-    /// The environment names an invalid server.
+    /// The environment variables name an invalid server.
     #[error(transparent)]
     Url(#[from] UrlError),
     #[error("cannot read the program's own namespace from {}: {source}", path.display())]

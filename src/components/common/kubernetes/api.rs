@@ -24,7 +24,8 @@ const MAX_ANSWER: usize = 64 << 20;
 const TIMEOUT: Duration = Duration::from_mins(1);
 /// Maximum number of bytes of an error response that are read to find its reason.
 const MAX_REASON: usize = 64 << 10;
-/// Size in bytes from which JSON is parsed on a blocking thread, because parsing takes more than half a millisecond.
+/// Minimum size in bytes of JSON that is parsed on a blocking thread. Parsing so much JSON takes more than half a
+/// millisecond.
 const LONG_JSON: usize = 64 << 10;
 
 /// An API server. Clones share connections.

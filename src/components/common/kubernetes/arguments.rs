@@ -10,7 +10,7 @@ use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::body::arguments;
 
 arguments! {
-    /// The arguments, which are part of a component's own arguments or the body of its `client { }` block.
+    /// The connection arguments. They are part of a component's own arguments, or the body of its `client { }` block.
     pub(crate) struct KubernetesClient {
         /// URL of the API server. Defaults to the API server of the cluster in which the program runs.
         api_server: Option<HttpUrl>,

@@ -3,7 +3,7 @@
 //!
 //! In: the program, its arguments and variables. Out: the token that the program prints, which is cached until
 //! shortly before it expires. The program runs without input, and its run time and output are limited. Its arguments,
-//! variables and output are secret.
+//! variables and standard output are secret. Errors show the beginning of its error output.
 
 use std::fmt;
 use std::io;
@@ -23,7 +23,7 @@ use alluvium_wire::client::{ProviderError, TokenProvider};
 
 /// Maximum run time of the program.
 const MAX_TIME: Duration = Duration::from_mins(1);
-/// Maximum size of the program's output, in bytes.
+/// Maximum size of the program's standard output, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 /// Maximum number of bytes of the program's error output that a message contains.
 const MAX_COMPLAINT: usize = 300;
@@ -54,7 +54,7 @@ struct TokenError {
     source: RunError,
 }
 
-/// The reason why a run returned no token. The output is secret, so no variant contains a part of it.
+/// The reason why a run returned no token. The standard output is secret, so no variant contains a part of it.
 #[derive(Debug, thiserror::Error)]
 enum RunError {
     #[error("it did not end within {} s", MAX_TIME.as_secs())]
@@ -126,8 +126,8 @@ struct Status {
 }
 
 impl Program {
-    /// Returns the program of a kubeconfig file in `folder`. A relative path with a slash starts at the folder. A
-    /// command without a slash is looked up in PATH.
+    /// Creates the program that a kubeconfig file in `folder` describes. A relative command that contains a slash
+    /// starts at the folder. A command without a slash is looked up in PATH.
     pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, ExecError> {
         if !VERSIONS.contains(&&*exec.api_version) {
             return Err(ExecError::Version(exec.api_version.clone()));
@@ -267,8 +267,8 @@ mod tests {
         std::fs::read_to_string(folder.join("runs")).unwrap().lines().count()
     }
 
-    /// Requests a token. The start of a program that was just written fails while another test forks with the file
-    /// open, so the start is retried.
+    /// Requests a token. A program that was just written cannot start while the child process of another test still
+    /// has the file open for writing, so the start is retried.
     async fn asked(program: &Program) -> Result<Arc<str>, String> {
         loop {
             match program.token().await.map_err(|error| error.to_string()) {

@@ -1,8 +1,8 @@
 //! Targets of a pod, with the same labels as in Prometheus.
 //!
 //! In: a pod from the API server or a kubelet. Out: a target for each port of each container, and a target without a
-//! port for each container that declares no port. The labels of the whole pod are built once, the labels of a port for
-//! each port.
+//! port for each container that declares no port. All these targets share the labels of the whole pod, which are built
+//! once.
 
 use std::collections::BTreeMap;
 

@@ -24,13 +24,13 @@ use alluvium_base::go_json;
 const PAGE: usize = 500;
 /// Maximum duration of a watch, after which the server ends it.
 const WATCH: Duration = Duration::from_mins(5);
-/// Time after the requested duration of a watch until the client aborts it.
+/// Time for which the client keeps a watch after the requested duration is over, before it aborts the watch.
 const GRACE: Duration = Duration::from_secs(30);
 /// Duration after which a watch counts as successful, even if no object changed.
 const WORKED: Duration = Duration::from_secs(10);
 /// Number of refusals after which the version of a watch is dropped, and all objects are listed again.
 const MAX_REFUSALS: u32 = 3;
-/// Maximum delay that a server may request.
+/// Maximum delay that a server may request. A longer delay is reduced to it.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
 /// Selection of the objects of a kind.
@@ -83,7 +83,7 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
 /// Pauses between failed attempts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// The first pause. Each later pause is twice as long.
+    /// The first pause. Each later pause is twice as long as the previous one.
     pub(crate) least: Duration,
     /// The longest pause, after many failures.
     pub(crate) most: Duration,

@@ -1,7 +1,7 @@
 //! The run loop of a component that listens: after a change of its arguments, new listeners take over while the old
 //! listeners finish their requests.
 //!
-//! In: a function that creates the listeners for the arguments in force. Out: served connections, and the health of the
+//! In: a function that creates the listeners for the current arguments. Out: served connections, and the health of the
 //! component. The function opens no ports: `listening` opens them when the component is built or updated.
 
 use axum::Router;

@@ -16,7 +16,7 @@ use alluvium_wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers};
 use alluvium_wire::grpc_status;
 
 /// Responds to a gRPC or gRPC-Web call with the result of `work`: the encoded response, or an error. `count` is
-/// called once, with the status that the response would have over HTTP.
+/// called once, with the HTTP status that corresponds to the result: 200, or the status of the error.
 pub(crate) async fn serve<Work>(request: Request, count: impl Fn(u16), work: impl Fn(Request) -> Work) -> Response
 where
     Work: Future<Output = Result<Bytes, ConnectError>>,

@@ -77,8 +77,8 @@ impl Intake {
         if compression == Compression::Identity {
             return Ok(body);
         }
-        // Profiles are already compressed, so a push seldom grows. The budget for the largest body is reserved only if
-        // the budget for a small body is not enough.
+        // Profiles are already compressed, so decompression seldom makes a push much larger. The budget for the largest
+        // body is reserved only if the budget for a small body is not enough.
         let small = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
         for most in [small, self.max_body] {
             let mut held = self.take(most)?;

@@ -153,7 +153,8 @@ arguments! {
         key_file: Option<PathBuf>,
         /// Private key of the server's certificate, as PEM text.
         key_pem: Option<Secret>,
-        /// Lowest TLS version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13.
+        /// Lowest TLS version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13. VersionTLS10 and VersionTLS11
+        /// are treated as VersionTLS12, the lowest supported version.
         min_version: Option<TlsVersion>,
     }
     check ServerTls::check;

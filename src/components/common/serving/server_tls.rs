@@ -34,7 +34,7 @@ pub fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, Argume
     if versions.is_empty() {
         return Err(wrong(
             "tls.cipher_suites",
-            "none of these cipher suites is supported with these versions",
+            "none of these cipher suites is supported with the allowed TLS versions",
         ));
     }
     let certificates = Certificates::read(settings, provider.clone())?;
@@ -173,7 +173,7 @@ fn client_verifier(
     let Some(authorities) = &settings.client_ca else {
         return Err(wrong(
             "tls.client_auth_type",
-            "this client_auth_type needs client_ca_pem or client_ca_file",
+            "this client_auth_type needs client_ca or client_ca_file",
         ));
     };
     let path = path_of(authorities, "client_ca");

@@ -30,7 +30,7 @@ pub(super) struct Api {
     parameters: Vec<(&'static str, String)>,
 }
 
-/// The response to a query, with the index that the next query waits on.
+/// The response to a query, with the index after which the next query waits for a change.
 pub(super) struct Seen<T> {
     pub(super) index: u64,
     pub(super) value: T,

@@ -1,7 +1,7 @@
 //! `discovery.consul`: discovers the services of a Consul catalog.
 //!
-//! In: blocking queries, one for the names of the services and one for each service. Out: a target for each instance,
-//! soon after the instance changes. If a service cannot be queried, its last targets stay.
+//! In: the responses to blocking queries, one for the names of the services and one for each service. Out: a target for
+//! each instance, soon after the instance changes. If a service cannot be queried, its last targets stay.
 
 use std::time::Duration;
 

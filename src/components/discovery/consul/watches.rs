@@ -24,7 +24,7 @@ use crate::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 const PLACES: u32 = 32;
 /// Pause after an export, so that several changes in a short time are exported together.
 const TOGETHER: Duration = Duration::from_secs(1);
-/// Name of the part that records failures of the catalog query. No service has an empty name.
+/// Name of the catalog query in `Watches::parts`, next to the names of services. No service has an empty name.
 const CATALOG: &str = "";
 
 /// The running queries, and the last response to each.
@@ -49,7 +49,7 @@ struct State {
 struct Answer {
     subject: Arc<str>,
     asked: Instant,
-    /// The index that the query waited on.
+    /// The index after which the query waited for a change.
     index: u64,
     seen: Result<Seen<Content>, DiscoveryError>,
 }

@@ -107,7 +107,8 @@ impl Discovery for Dns {
     }
 
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
-        // Read the configuration at each refresh, because the servers change when the machine moves to another network.
+        // Read the resolver configuration at each refresh, because the name servers change when the machine moves to
+        // another network.
         let lookups = &self.system.read()?;
         let look_up = async |name: &Arc<str>| (name.clone(), self.look_up(lookups, name).await);
         let mut answers = futures::stream::iter(self.arguments.names.iter().map(look_up)).buffer_unordered(AT_ONCE);

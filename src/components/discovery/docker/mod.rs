@@ -30,7 +30,8 @@ arguments! {
     pub(crate) struct DockerArguments {
         /// Address of containers that use the network of the host.
         host_networking_host: Arc<str> = "localhost",
-        /// If true, a container that is attached to several networks gets targets only for its first network.
+        /// If true, a container that is attached to several networks gets targets only for the network with the
+        /// alphabetically first name.
         match_first_network: bool = true,
         /// Port in the address of a container that has no TCP port.
         port: Port = 80,

@@ -1,4 +1,4 @@
-//! Services, tasks and nodes as the API of Docker Swarm describes them, and the labels that they set.
+//! Services, tasks and nodes as the API of Docker Swarm describes them, and the labels that targets get from them.
 
 use serde::Deserialize;
 

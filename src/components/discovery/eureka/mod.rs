@@ -96,7 +96,8 @@ struct DataCenter {
     metadata: Metadata,
 }
 
-/// The text of each child element by its name, and of each attribute by its name with a leading `@`.
+/// The content of an XML element: the text of each child element by its name, and the value of each attribute by its
+/// name with a leading `@`.
 type Metadata = BTreeMap<String, String>;
 
 impl Discovery for Eureka {

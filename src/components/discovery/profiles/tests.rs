@@ -251,7 +251,7 @@ async fn annotated_pods_are_followed_and_mistakes_are_told() {
     eventually("the annotated pod", || is_healthy("1 targets of 2 objects")).await;
     assert!(recorder.exported_targets("targets")[0].contains("__address__=10.0.0.1:6060"));
     server.put("pods", annotated(&[scrape]));
-    let message = "0 targets of 2 objects, 1 objects are left out: shop/a: coroot.com/profile-scrape needs \
+    let message = "0 targets of 2 objects, 1 objects lack targets: shop/a: coroot.com/profile-scrape needs \
                    coroot.com/profile-port";
     eventually("the mistake", || is_healthy(message)).await;
     server.delete("pods", "shop", "a");

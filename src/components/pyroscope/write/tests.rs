@@ -555,7 +555,7 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
             assert_eq!(refused.len(), 1);
             assert_eq!(refused[0].error.kind, SinkErrorKind::Unavailable);
             assert!(
-                refused[0].error.to_string().contains("cannot queue for endpoint"),
+                refused[0].error.to_string().contains("queue profiles for endpoint"),
                 "{refused:?}"
             );
         }

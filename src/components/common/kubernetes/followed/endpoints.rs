@@ -1,4 +1,4 @@
-//! The role `endpoints`: a target for each address and port of a service, ready or not.
+//! The role `endpoints`: a target for each address and port of a service, including addresses that are not ready.
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};

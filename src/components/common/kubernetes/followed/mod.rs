@@ -195,7 +195,7 @@ impl Followed {
             ([], None) => {
                 let mut message = format!("{targets} targets of {kept} objects");
                 if let Some(example) = &standing.left_out.example {
-                    message += &format!(", {} objects are left out: {example}", standing.left_out.objects);
+                    message += &format!(", {} objects lack targets: {example}", standing.left_out.objects);
                 }
                 (HealthState::Healthy, message)
             }

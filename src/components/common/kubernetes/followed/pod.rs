@@ -1,4 +1,4 @@
-//! The role `pod`: a target for each port that a container declares.
+//! The role `pod`: a target for each port that a container declares, and one for each container without ports.
 
 use crate::common::arguments::targets::Target;
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};

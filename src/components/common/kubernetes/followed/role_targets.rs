@@ -110,8 +110,8 @@ impl RoleTargets {
         outcome
     }
 
-    /// Returns true if targets depend only on their own object. The content of the object is then dropped after the
-    /// build.
+    /// Returns true if targets depend only on their own object. The content of the object is then dropped as soon as
+    /// its targets have been built.
     fn tells_of_one_object(&self, cluster: &Cluster) -> bool {
         match self.role {
             Role::Node => true,

@@ -1,4 +1,4 @@
-//! The watches of one set of arguments, the objects that they have found, and their state.
+//! The watches of one set of arguments, with their state and the objects that they have found.
 //!
 //! In: arguments. Out: watches to run, the targets when they have changed, and the overall health.
 
@@ -166,8 +166,8 @@ impl Source {
         Box::pin(follow::<T>(self.api.clone(), query, pace, Arc::new(sink)))
     }
 
-    /// Returns the current targets. This takes milliseconds. The first complete set is treated as changed, since the
-    /// targets of former arguments may still be exported.
+    /// Rebuilds the targets and returns them if they have changed. This takes milliseconds. The first complete set is
+    /// treated as changed, since the targets of former arguments may still be exported.
     pub(super) fn targets(&self) -> Found {
         let mut known = self.known.lock();
         let Known {

@@ -19,7 +19,7 @@ pub(super) trait Described: Resource + Sized {
     fn labels(&self) -> Target;
 }
 
-/// An object without its metadata, and the labels built from it.
+/// The labels of an object, and the object without its metadata. The labels are built before the metadata is removed.
 #[derive(Default)]
 pub(super) struct Kept<T> {
     pub(super) labels: Target,
@@ -34,7 +34,7 @@ pub(super) struct Store<T> {
     /// Known objects that a list in progress has not returned so far, by the namespace of the list. An empty name
     /// stands for all namespaces.
     missing: BTreeMap<Arc<str>, BTreeSet<Key>>,
-    /// Number of objects left out since the last list because the store is full.
+    /// Number of objects left out since the start of the last list because the store is full.
     left_out: usize,
 }
 

@@ -126,7 +126,8 @@ impl Fanout {
         *outputs = new;
     }
 
-    /// Passes `profiles` to every receiver. Returns the profiles that any receiver refused, each with the first reason.
+    /// Passes `profiles` to every receiver. Returns the profiles that at least one receiver refused, each with the
+    /// first reason.
     pub(crate) async fn append(&self, profiles: Vec<RawProfile>) -> Vec<RefusedProfile> {
         for profile in &profiles {
             self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));

@@ -105,7 +105,7 @@ impl Rules {
         ((!labels.is_empty()).then_some(labels), steps)
     }
 
-    /// Sends the steps of the rules on `labels` to open live views.
+    /// Sends to open live views the steps in which the rules change `labels`.
     pub(crate) fn tell(&self, live: &LiveHandle, of: Relabeled, labels: &LabelMap) {
         live.tell(|| {
             let (after, steps) = self.trace(labels.clone());

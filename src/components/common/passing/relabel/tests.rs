@@ -143,7 +143,7 @@ fn hashmod_takes_the_last_eight_bytes_of_md5() {
             ("modulus", Value::Number(Number::Uint(modulus))),
         ]
     };
-    // md5("foo") = acbd18db4cc2f85cedef654fccc4a4d8; 0xedef654fccc4a4d8 mod 2^63 drops the top bit.
+    // md5("foo") = acbd18db4cc2f85cedef654fccc4a4d8; 0xedef654fccc4a4d8 mod 2^62 drops the two top bits.
     assert_eq!(
         apply(&[("a", "foo")], &attributes(1 << 62)).unwrap()["d"].as_ref(),
         (0xedef_654f_ccc4_a4d8_u64 % (1 << 62)).to_string()

@@ -23,9 +23,9 @@ const MAX_PROFILE_BYTES: usize = 64 << 20;
 pub(super) struct Content {
     /// The request, encoded as protobuf.
     pub body: Bytes,
-    /// Number of profiles in the request.
+    /// Number of queued profiles in the request. A queued upload can become several profiles of the request.
     pub profiles: usize,
-    /// Profiles that cannot be sent, by their indices.
+    /// Queued profiles that cannot be sent, by their indices in the batch.
     pub refused: Vec<Refused>,
 }
 

@@ -17,11 +17,11 @@ const DEFAULT_BATCH_BYTES: u64 = 1 << 20;
 arguments! {
     /// The body of `queue { }`.
     pub(crate) struct QueueArguments {
-        /// Maximum size of the profiles in one request. A larger profile is sent alone.
+        /// Maximum total size of the profiles in one request. A single profile that is larger is sent alone.
         batch_max_bytes: Option<ByteSize> = "1MiB",
         /// Maximum number of profiles in one request.
         batch_max_profiles: Positive = 256,
-        /// Maximum time that a profile waits for other profiles to be sent in the same request.
+        /// Maximum time that a profile waits for further profiles, so that one request can contain them all.
         batch_wait: Duration = "200ms",
         /// Maximum age of queued profiles. Older profiles are dropped and counted.
         max_age: Interval = "24h",

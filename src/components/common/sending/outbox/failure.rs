@@ -12,7 +12,7 @@ use alluvium_wire::connect::Code;
 pub(crate) struct Failure {
     /// Description of the failure, for logs and health.
     pub message: String,
-    /// Whether a retry may succeed.
+    /// The cause, which decides whether a retry may succeed.
     pub kind: FailureKind,
     /// Delay that the endpoint requested before a retry.
     pub retry_after: Option<Duration>,

@@ -1,5 +1,5 @@
-//! Metrics of the requests to endpoints. The metrics of `pyroscope.write` have the same names as in Alloy, if Alloy has
-//! the metric.
+//! Metrics of the requests to endpoints. If Alloy also has a metric of `pyroscope.write`, the metric has the same name
+//! here.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -24,8 +24,8 @@ pub(crate) struct MetricNames {
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Bucket bounds of the latency histogram in seconds: from a server on this machine to the default timeout of 10 s and
-/// beyond.
+/// Bucket bounds of the latency histogram in seconds: from the latency of a server on this machine to more than the
+/// default timeout of 10 s.
 const LATENCY_SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 
 /// Reason why a profile did not reach an endpoint.

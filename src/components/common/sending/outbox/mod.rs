@@ -44,13 +44,13 @@ pub(crate) use failure::{Failure, FailureKind};
 pub(crate) use metrics::{DropReason, MetricNames};
 pub(crate) use settings::Settings;
 
-/// Time from an append to its sync to the disk, so that one sync covers several appends.
+/// Time between an append and its sync to the disk. Because of the delay, one sync covers several appends.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
 /// Maximum wait of a producer for the disk.
 const DISK_PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum number of concurrent writes. It bounds the threads that wait if the disk does not respond.
 const WRITERS: usize = 64;
-/// Maximum time until all senders have ended. They need less time if the disk responds.
+/// Maximum wait for all senders to end. They need less time if the disk responds.
 const END_PATIENCE: Duration = Duration::from_secs(15);
 /// Maximum wait for the last sync when a component ends.
 const SYNC_PATIENCE: Duration = Duration::from_secs(5);
@@ -398,7 +398,10 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     for sender in &senders {
         sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
     }
-    let message = format!("cannot queue for endpoint {}: {error}", failed.settings.endpoint);
+    let message = format!(
+        "cannot queue profiles for endpoint {}: {error}",
+        failed.settings.endpoint
+    );
     Some(SinkError::new(SinkErrorKind::Unavailable, message))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: a queue. Out: requests. Handled profiles leave the queue. If the endpoint fails as a whole, no profile is lost:
 //! the profiles stay in the queue within its limits. A profile is dropped only if the endpoint refuses it permanently,
-//! or if it keeps failing alone while other profiles succeed.
+//! or if requests with only this profile keep failing while other profiles succeed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use alluvium_wire::refusals::Refused;
 
 /// Number of consecutive failures after which the endpoint counts as unhealthy.
 const UNHEALTHY_FAILURES: u64 = 3;
-/// Maximum time that a stopped sender waits for the current request, and that it spends on the remaining queue
-/// afterwards. Profiles that are not sent stay on disk.
+/// Time limit for each of the last two steps of a stopped sender: waiting for the current request, and then sending the
+/// remaining queue. Profiles that are not sent stay on disk.
 const DRAIN: Duration = Duration::from_secs(5);
 /// Maximum number of failures while the profiles of a batch are sent one by one. If no profile has succeeded by then,
 /// the server is probably the cause, and the remaining profiles stay in the queue.

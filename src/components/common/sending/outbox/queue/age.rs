@@ -3,14 +3,14 @@
 //! If this process has queued a profile, its age is the smaller of the ages by the wall clock and by the monotonic
 //! clock. If a former process has queued the profile, only the wall clock can measure its age. The wall clock may be
 //! wrong when a process starts and be corrected soon after. A profile of a former process is therefore dropped for its
-//! age only after it has also waited for [`GRACE`] in this process.
+//! age only after it has also waited in this process: for [`GRACE`], or for the age limit if that is shorter.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Minimum time that a profile of a former process waits in this process before it is dropped for its age. In this time
-/// it can be sent, or the wall clock can be corrected.
+/// Time that a profile of a former process waits in this process before it is dropped for its age, unless the age limit
+/// is shorter. In this time it can be sent, or the wall clock can be corrected.
 pub(super) const GRACE: Duration = Duration::from_hours(1);
 /// Minimum interval between log messages about dropped profiles.
 const TELL_EVERY: Duration = Duration::from_mins(1);

@@ -28,7 +28,7 @@ pub(super) fn segment_files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(files)
 }
 
-/// Locks the queue of a folder for this process until the file is closed.
+/// Locks the queue with the lock file `path` for this process. The lock ends when the returned file is closed.
 pub(super) fn lock(path: &Path) -> io::Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(path)?;
     let deadline = Instant::now() + LOCK_PATIENCE;

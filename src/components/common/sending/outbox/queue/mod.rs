@@ -144,8 +144,8 @@ impl Queue {
         })
     }
 
-    /// Returns profiles from the front of the queue up to the limits. Returns at least one profile, unless the queue is
-    /// empty. Damaged records are dropped and counted. Blocks on the disk.
+    /// Returns up to `max_profiles` profiles with up to `max_bytes` bytes from the front of the queue. Reads at least
+    /// one record, unless the queue is empty. Damaged records are dropped and counted. Blocks on the disk.
     pub(super) fn take(&self, max_bytes: u64, max_profiles: usize) -> Batch {
         let (entries, files) = {
             let mut state = self.state.lock();
@@ -328,8 +328,8 @@ impl Queue {
             );
         }
         if is_changed {
-            // If the position cannot be saved, dropped profiles may be in the queue again after a kill, within the
-            // limits.
+            // If the position cannot be saved, the dropped profiles may return to the queue after a kill, as far as the
+            // limits allow.
             let _ = self.save(state);
         }
     }

@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    /// Subtracts an entry that has left `entries` from the totals.
+    /// Reduces the totals by an entry that is no longer in `entries`.
     pub(super) fn forget(&mut self, entry: &Entry) {
         self.bytes -= u64::from(entry.length);
         if let Some(segment) = self.segments.iter_mut().find(|segment| segment.number == entry.segment) {

@@ -349,7 +349,7 @@ mod model {
     #[derive(Clone, Debug)]
     enum Step {
         Append(usize, usize),
-        /// Takes this many profiles and finishes those whose bit is set.
+        /// Takes this many profiles, and finishes each profile whose bit is set. The first profile has the lowest bit.
         Send(usize, u32),
         /// Takes this many profiles and restarts without finishing them.
         Restart(usize),
@@ -360,7 +360,7 @@ mod model {
             3 => (1..5usize, prop_oneof![1..300usize, Just(SEGMENT_BYTES as usize / 3)])
                 .prop_map(|(count, bytes)| Step::Append(count, bytes)),
             3 => (1..6usize, any::<u32>()).prop_map(|(count, bits)| Step::Send(count, bits)),
-            // Most batches are finished completely.
+            // About half of the batches are finished completely.
             3 => (1..6usize).prop_map(|count| Step::Send(count, u32::MAX)),
             1 => (0..4usize).prop_map(Step::Restart),
         ]
