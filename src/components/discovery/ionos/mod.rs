@@ -31,9 +31,9 @@ mod tests;
 const API: &str = "https://api.ionos.com/cloudapi/v6/";
 /// Number of servers in one page. This is the maximum that the API allows.
 const PAGE: usize = 1000;
-/// Name in the label of a network interface that has no name.
+/// NAME in the label `nic_ip_NAME` of a network interface that has no name.
 const UNNAMED: &str = "unnamed";
-/// Labels of a server, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the server.
 const LABELS: &[(&str, &str)] = &[
     ("availability_zone", "/properties/availabilityZone"),
     ("boot_cdrom_id", "/properties/bootCdrom/id"),
