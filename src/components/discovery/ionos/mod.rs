@@ -110,6 +110,7 @@ impl Ionos {
     }
 
     /// Returns the target of a server, with the first address of the last network interface that has an address.
+    /// `list_id` is the ID of the list of servers in the response.
     fn target(&self, server: &Value, list_id: Option<&str>) -> Option<Target> {
         let (mut all, mut by_interface) = (Vec::<&str>::new(), BTreeMap::<String, Vec<&str>>::new());
         for interface in list(server, "/entities/nics/items").iter().rev() {
