@@ -7,7 +7,8 @@ use super::{consul, docker, dockerswarm, nomad};
 use crate::common::testing::{AnyRunning, Body, Recorder, eventually, serve};
 use alluvium_pipeline::component::{AnyDefinition, HealthState};
 
-/// Starts a component whose server sends `answer` to every request. Returns the targets of the healthy component.
+/// Starts a component whose server sends `answer` to every request. Checks that the component becomes healthy, and
+/// returns its targets.
 async fn found(
     definition: &'static dyn AnyDefinition,
     answer: &'static str,

@@ -10,7 +10,7 @@ use alluvium_telemetry::metrics::Scope;
 pub(super) struct FileMetrics {
     /// Number of refreshes. Each refresh reads all files.
     pub refreshes: Counter,
-    /// Number of failed reads of files. A file that cannot be read is counted at each refresh.
+    /// Number of failed reads of files. A file that cannot be read or parsed counts at each refresh.
     pub errors: Counter,
     /// Number of targets that are currently exported.
     pub targets: Gauge,
@@ -27,7 +27,7 @@ impl FileMetrics {
         );
         scope.register(
             "discovery_file_read_errors",
-            "Failed reads of files; a file that cannot be read is counted at each refresh",
+            "Failed reads of files; a file that cannot be read or parsed counts at each refresh",
             metrics.errors.clone(),
         );
         scope.register(

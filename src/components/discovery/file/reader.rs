@@ -66,7 +66,7 @@ impl Format {
     }
 }
 
-/// The files, each with its targets and its last error.
+/// The files that the patterns match, each with its targets and the error of the last read.
 #[derive(Default)]
 pub(super) struct Files {
     states: BTreeMap<PathBuf, FileState>,

@@ -32,7 +32,7 @@ mod tests;
 const API: &str = "https://compute.googleapis.com/compute/v1/";
 /// OAuth scope of the tokens. It allows only reading.
 const SCOPE: &str = "https://www.googleapis.com/auth/compute.readonly";
-/// Labels of an instance, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the instance.
 const LABELS: &[(&str, &str)] = &[
     ("instance_id", "/id"),
     ("instance_name", "/name"),

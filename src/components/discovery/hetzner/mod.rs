@@ -30,7 +30,7 @@ mod tests;
 const CLOUD: &str = "https://api.hetzner.cloud/v1/";
 /// Base URL of the API of Hetzner Robot.
 const ROBOT: &str = "https://robot-ws.your-server.de/";
-/// Labels of a server of Hetzner Cloud, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in a server of Hetzner Cloud.
 const CLOUD_LABELS: &[(&str, &str)] = &[
     ("datacenter", "/datacenter/name"),
     ("hcloud_cpu_cores", "/server_type/cores"),
@@ -47,7 +47,7 @@ const CLOUD_LABELS: &[(&str, &str)] = &[
     ("server_name", "/name"),
     ("server_status", "/status"),
 ];
-/// Labels of a server of Hetzner Robot, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in a server of Hetzner Robot.
 const ROBOT_LABELS: &[(&str, &str)] = &[
     ("public_ipv4", "/server_ip"),
     ("robot_cancelled", "/cancelled"),
@@ -64,7 +64,7 @@ arguments! {
         port: i64 = 80,
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// Service of the servers to discover: `hcloud` (Hetzner Cloud) or `robot` (Hetzner Robot).
+        /// Hetzner service whose servers are discovered: `hcloud` (Hetzner Cloud) or `robot` (Hetzner Robot).
         role: Role,
     }
     shared { client: HttpClientArguments }

@@ -31,9 +31,9 @@ mod tests;
 const API: &str = "https://api.ionos.com/cloudapi/v6/";
 /// Number of servers in one page. This is the maximum that the API allows.
 const PAGE: usize = 1000;
-/// Name in the label of a network interface that has no name.
+/// NAME in the label `nic_ip_NAME` of a network interface that has no name.
 const UNNAMED: &str = "unnamed";
-/// Labels of a server, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the server.
 const LABELS: &[(&str, &str)] = &[
     ("availability_zone", "/properties/availabilityZone"),
     ("boot_cdrom_id", "/properties/bootCdrom/id"),
@@ -110,6 +110,7 @@ impl Ionos {
     }
 
     /// Returns the target of a server, with the first address of the last network interface that has an address.
+    /// `list_id` is the ID of the list of servers in the response.
     fn target(&self, server: &Value, list_id: Option<&str>) -> Option<Target> {
         let (mut all, mut by_interface) = (Vec::<&str>::new(), BTreeMap::<String, Vec<&str>>::new());
         for interface in list(server, "/entities/nics/items").iter().rev() {

@@ -1,4 +1,4 @@
-//! `discovery.kubernetes`: discovers the nodes, pods, services, endpoints or ingresses of a cluster.
+//! `discovery.kubernetes`: discovers the nodes, pods, services, endpoints or ingresses of a Kubernetes cluster.
 
 use crate::common::kubernetes::followed;
 use crate::common::kubernetes::followed::arguments::{ClusterArguments, Role};

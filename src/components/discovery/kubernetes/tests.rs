@@ -13,7 +13,7 @@ use crate::common::testing::{Body, Recorder, Running, eventually};
 use alluvium_lang::value::Value as Setting;
 use alluvium_pipeline::component::{Definition, HealthState};
 
-/// The component with very short pauses.
+/// The component with very short pauses between attempts and between exports.
 const FAST: Definition<KubernetesArguments> = Definition {
     build: Some(|context, arguments| {
         let timing = Timing {

@@ -32,7 +32,7 @@ mod tests;
 const API: &str = "https://api.linode.com/v4/";
 /// Request header that filters a list.
 const FILTER: HeaderName = HeaderName::from_static("x-filter");
-/// Labels of an instance, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the instance.
 const LABELS: &[(&str, &str)] = &[
     ("gpus", "/specs/gpus"),
     ("group", "/group"),
@@ -45,7 +45,7 @@ const LABELS: &[(&str, &str)] = &[
     ("status", "/status"),
     ("type", "/type"),
 ];
-/// Sizes of an instance, each with the JSON path of its value. The API returns sizes in MiB.
+/// Labels with sizes in bytes, each with the JSON path of its value in the instance. The API returns sizes in MiB.
 const SIZES: &[(&str, &str)] = &[
     ("specs_disk_bytes", "/specs/disk"),
     ("specs_memory_bytes", "/specs/memory"),

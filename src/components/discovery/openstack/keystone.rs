@@ -1,4 +1,4 @@
-//! Logs in to OpenStack with Keystone, version 3 of the identity API.
+//! Logs in to OpenStack with version 3 of the identity API, which Keystone provides.
 //!
 //! In: a user with a password, or an application credential, from the arguments or the environment. Out: a token, and
 //! the catalog of services.

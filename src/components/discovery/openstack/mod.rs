@@ -30,8 +30,8 @@ mod keystone;
 #[cfg(test)]
 mod tests;
 
-/// Labels of an instance, each with the JSON path of its value. Newer versions of the API return a name of the flavor,
-/// older versions an ID.
+/// Labels of a target, each with the JSON path of its value in the instance. Newer versions of the API return the name
+/// of the flavor, older versions its ID.
 const INSTANCE_LABELS: &[(&str, &str)] = &[
     ("instance_flavor", "/flavor/id"),
     ("instance_flavor", "/flavor/original_name"),
@@ -42,7 +42,7 @@ const INSTANCE_LABELS: &[(&str, &str)] = &[
     ("project_id", "/tenant_id"),
     ("user_id", "/user_id"),
 ];
-/// Labels of a hypervisor, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the hypervisor.
 const HYPERVISOR_LABELS: &[(&str, &str)] = &[
     ("hypervisor_host_ip", "/host_ip"),
     ("hypervisor_hostname", "/hypervisor_hostname"),
@@ -196,7 +196,8 @@ impl OpenStack {
         Ok(url)
     }
 
-    /// Returns all items of a list. A page links to the next page, which differs from the first page only in the query.
+    /// Returns all items of a list. A page contains the URL of the next page. Only the query of that URL
+    /// differs from `url`.
     async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, DiscoveryError> {
         let url = &url;
         let all = all_pages(|query: Option<String>| async move {

@@ -39,7 +39,7 @@ mod tests;
 
 /// Maximum number of servers that are read concurrently.
 const AT_ONCE: usize = 8;
-/// The vendor's APIs by their names in the configuration.
+/// OVHcloud's APIs: the name of each API in the configuration, and its base URL.
 const ENDPOINTS: &[(&str, &str)] = &[
     ("ovh-eu", "https://eu.api.ovh.com/1.0"),
     ("ovh-ca", "https://ca.api.ovh.com/1.0"),
@@ -49,7 +49,7 @@ const ENDPOINTS: &[(&str, &str)] = &[
     ("soyoustart-eu", "https://eu.api.soyoustart.com/1.0"),
     ("soyoustart-ca", "https://ca.api.soyoustart.com/1.0"),
 ];
-/// Labels of a dedicated server, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the dedicated server.
 const DEDICATED_LABELS: &[(&str, &str)] = &[
     ("commercial_range", "/commercialRange"),
     ("datacenter", "/datacenter"),
@@ -63,7 +63,7 @@ const DEDICATED_LABELS: &[(&str, &str)] = &[
     ("state", "/state"),
     ("support_level", "/supportLevel"),
 ];
-/// Labels of a virtual private server, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the virtual private server.
 const VPS_LABELS: &[(&str, &str)] = &[
     ("cluster", "/cluster"),
     ("disk", "/model/disk"),

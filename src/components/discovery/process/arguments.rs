@@ -21,19 +21,19 @@ arguments! {
 arguments! {
     /// The body of `discover_config { }`: the attributes of a process that become labels.
     pub(crate) struct Wanted {
-        /// If true, `__meta_process_cgroup_path` contains the paths of the control groups.
+        /// If true, `__meta_process_cgroup_path` contains the lines of `/proc/PID/cgroup`, joined by `;`.
         cgroup_path: bool = false,
         /// If true, `__meta_process_commandline` contains the command line.
         commandline: bool = true,
-        /// If true, `__container_id__` contains the ID of the container.
+        /// If true, `__container_id__` contains the ID of the container that the process runs in.
         container_id: bool = true,
         /// If true, `__meta_process_cwd` contains the working directory.
         cwd: bool = true,
         /// If true, `__meta_process_exe` contains the path of the executable.
         exe: bool = true,
-        /// If true, `__meta_process_uid` contains the ID of the user.
+        /// If true, `__meta_process_uid` contains the real user ID of the process.
         uid: bool = false,
-        /// If true, `__meta_process_username` contains the name of the user.
+        /// If true, `__meta_process_username` contains the name of the user with the real user ID of the process.
         username: bool = false,
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! In: `/proc`, and targets of containers to join with. Out: a target for each process. The component reads all
 //! processes every `refresh_interval`. In between, it looks for new processes every two seconds, so that a process that
-//! lives for seconds becomes a target too. A process that has ended stays a target until all processes are read again,
-//! so that its last samples still get its labels.
+//! lives for only a few seconds becomes a target too. A process that has ended stays a target until all processes are
+//! read again, so that its last samples still get its labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -49,7 +49,8 @@ struct ProcessDiscovery {
     changed: Notify,
 }
 
-/// The processes that were read last.
+/// The processes from the last read of all processes and from the later searches, and the targets that were last
+/// exported.
 #[derive(Default)]
 struct Found {
     by_pid: BTreeMap<u32, Target>,

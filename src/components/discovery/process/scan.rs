@@ -10,8 +10,9 @@ use crate::common::discovery::identity::{CONTAINER_ID, PID, container_id};
 use crate::discovery::process::arguments::Wanted;
 use alluvium_ebpf::proc::container_id_of;
 
-/// Maximum number of bytes that are read from one file of a process: the longest single argument of a command
-/// (MAX_ARG_STRLEN). A process may place its command line anywhere in its memory, at any length.
+/// Maximum number of bytes that are read from one file of a process. A limit is necessary, because a process may place
+/// its command line anywhere in its memory, at any length. The value is the kernel's limit for one argument of a
+/// command (MAX_ARG_STRLEN).
 const MAX_TEXT: u64 = 128 << 10;
 
 /// Returns the target of one process, or `None` if the process has ended or is a kernel thread.

@@ -34,7 +34,7 @@ fn chosen(pod: &Value) -> Chosen {
     choose(pods::targets(&pod, &pods::labels_with_namespace(&pod)))
 }
 
-/// Returns the targets of a pod in short form, without meta labels, and then the complaint.
+/// Returns the targets of a pod in short form, without meta labels. The complaint, if there is one, follows them.
 fn targets(annotations: &[(&str, &str)]) -> Vec<String> {
     let Chosen { targets, complaint } = chosen(&annotated(annotations));
     let line = |mut target: crate::common::arguments::targets::Target| {

@@ -117,8 +117,8 @@ impl PuppetDb {
     }
 }
 
-/// Sets a label for each parameter. Joins the names of nested parameters by `_`. The JSON parser bounds the depth of
-/// nesting.
+/// Sets a label for each parameter. Joins the names of nested parameters by `_`. The JSON parser limits the nesting,
+/// and thereby the depth of the recursion.
 fn add_parameters<'a>(
     prefix: &str,
     parameters: impl Iterator<Item = (&'a String, &'a Value)>,

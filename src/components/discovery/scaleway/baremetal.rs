@@ -9,7 +9,7 @@ use crate::common::http::json_values::{list, text, texts};
 use crate::discovery::scaleway::arguments::ScalewayArguments;
 use crate::discovery::scaleway::lists::Lists;
 
-/// Labels of a server, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the server.
 const LABELS: &[(&str, &str)] = &[
     ("id", "/id"),
     ("name", "/name"),

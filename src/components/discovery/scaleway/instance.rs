@@ -11,7 +11,7 @@ use crate::common::http::json_values::{list, text, texts};
 use crate::discovery::scaleway::arguments::ScalewayArguments;
 use crate::discovery::scaleway::lists::Lists;
 
-/// Labels of an instance, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the instance.
 const LABELS: &[(&str, &str)] = &[
     ("boot_type", "/boot_type"),
     ("hostname", "/hostname"),

@@ -26,7 +26,7 @@ use alluvium_wire::client::ClientOptions;
 #[cfg(test)]
 mod tests;
 
-/// Labels of a container, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the container.
 const CONTAINER_LABELS: &[(&str, &str)] = &[
     ("machine_alias", "/vm_alias"),
     ("machine_brand", "/vm_brand"),
@@ -34,7 +34,7 @@ const CONTAINER_LABELS: &[(&str, &str)] = &[
     ("machine_image", "/vm_image_uuid"),
     ("server_id", "/server_uuid"),
 ];
-/// Labels of a compute node, each with the JSON path of its value.
+/// Labels of a target, each with the JSON path of its value in the compute node.
 const NODE_LABELS: &[(&str, &str)] = &[("machine_alias", "/server_hostname"), ("machine_id", "/server_uuid")];
 
 arguments! {

@@ -1,7 +1,7 @@
 //! `import.git`: modules from a git repository that is pulled at an interval.
 //!
-//! In: a repository, a revision and a path. Out: the text of the file, or the texts of the `*.alloy` and `*.river`
-//! files in the folder. The import runs the program `git`.
+//! In: a repository, a revision and a path. Out: the text of the file at the path, or the texts of the
+//! `*.alloy` and `*.river` files in the folder at the path. The import runs the program `git`.
 
 use std::path::{Component as Part, Path};
 use std::sync::Arc;

@@ -20,7 +20,7 @@ mod tests;
 
 use pattern::{Pattern, PatternError};
 
-/// Label with the pattern of files in an argument, and with the path of the file in an export.
+/// Label of a target. In the arguments, it contains a pattern of files. In the exports, it contains the path of a file.
 const PATH: &str = "__path__";
 /// Label with the pattern of files to exclude.
 const EXCLUDE: &str = "__path_exclude__";

@@ -28,8 +28,8 @@ arguments! {
 }
 
 arguments! {
-    /// All arguments except targets and receivers. A running session of the profiler cannot apply changes of these
-    /// arguments.
+    /// All arguments except targets and receivers. If one of these arguments changes, the component stops the profiler
+    /// and starts it again.
     pub(crate) struct EbpfOptions {
         /// Mount point of the BPF file system. Accepted without an effect.
         bpf_fs_root: Arc<str> = "/sys/fs/bpf/",
@@ -82,21 +82,21 @@ arguments! {
 arguments! {
     /// Switches for the symbolization of single languages.
     pub(crate) struct Languages {
-        /// Symbolizes .NET functions. Accepted without an effect.
+        /// If true, .NET functions are symbolized. Accepted without an effect.
         dotnet_enabled: bool = true,
-        /// Symbolizes Go functions. Accepted without an effect.
+        /// If true, Go functions are symbolized. Accepted without an effect.
         go_enabled: bool = true,
-        /// Symbolizes Java functions. Accepted without an effect.
+        /// If true, Java functions are symbolized. Accepted without an effect.
         hotspot_enabled: bool = true,
-        /// Symbolizes Perl functions. Accepted without an effect.
+        /// If true, Perl functions are symbolized. Accepted without an effect.
         perl_enabled: bool = true,
-        /// Symbolizes PHP functions. Accepted without an effect.
+        /// If true, PHP functions are symbolized. Accepted without an effect.
         php_enabled: bool = true,
-        /// Symbolizes Python functions. Accepted without an effect.
+        /// If true, Python functions are symbolized. Accepted without an effect.
         python_enabled: bool = true,
-        /// Symbolizes Ruby functions. Accepted without an effect.
+        /// If true, Ruby functions are symbolized. Accepted without an effect.
         ruby_enabled: bool = true,
-        /// Symbolizes JavaScript functions. Accepted without an effect.
+        /// If true, JavaScript functions are symbolized. Accepted without an effect.
         v8_enabled: bool = true,
     }
 }

@@ -81,8 +81,8 @@ impl Targets {
     }
 }
 
-/// Returns the labels for the profiles of a target: its public labels, its process and container ids, its service name,
-/// and the profile name.
+/// Returns the labels for the profiles of a target: its labels that do not begin with `__`, its process and container
+/// ids, its service name, and the profile name.
 fn labels(target: &Target, pid: Option<u32>, container: Option<&str>) -> Labels {
     let public = target.iter().filter(|(name, _)| !name.starts_with("__"));
     let name = target.get(PROFILE_NAME).map_or("process_cpu", AsRef::as_ref);

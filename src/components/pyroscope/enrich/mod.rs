@@ -1,8 +1,8 @@
 //! `pyroscope.enrich`: adds the labels of a target to the profiles that match it.
 //!
 //! In: targets, and profiles through the exported receiver. Out: the profiles to `forward_to`, with the labels of their
-//! target. A profile matches a target if its label `profiles_match_label` has the value of the label
-//! `target_match_label` of the target. The pprof bytes are not decoded.
+//! target. The argument `profiles_match_label` names a label of profiles, `target_match_label` a label of targets. A
+//! profile matches a target if the values of these two labels are equal. The pprof bytes are not decoded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -36,9 +36,10 @@ arguments! {
         forward_to: Receivers,
         /// Labels of the target to copy to the profile. If not set or empty, all labels are copied.
         labels_to_copy: Option<Vec<Arc<str>>>,
-        /// Label of the profile to compare. Defaults to the value of target_match_label.
+        /// Name of the profile's label whose value must equal the value of the target's label. Defaults to the value of
+        /// target_match_label.
         profiles_match_label: Option<Arc<str>>,
-        /// Label of the target to compare.
+        /// Name of the target's label whose value must equal the value of the profile's label.
         target_match_label: NotEmpty<Arc<str>>,
         /// Targets whose labels are copied.
         targets: Targets,
@@ -66,7 +67,7 @@ struct Enrich {
     index: RwLock<Arc<Index>>,
 }
 
-/// The labels of the targets, by the value of the label `target_match_label`.
+/// The labels of the targets, by the value of the label that `target_match_label` names.
 #[derive(Default)]
 struct Index {
     profile_label: Arc<str>,

@@ -63,7 +63,7 @@ async fn a_profile_gets_the_labels_of_the_target_with_its_value() {
         "{metrics}"
     );
 
-    // Compares another label of the profile and copies only some labels of the target. The receiver stays the same.
+    // The update compares another label of the profile and copies only some labels of the target. The receiver stays.
     let some = body(&sink).text("profiles_match_label", "host").with(
         "labels_to_copy",
         Value::array([Value::string("pod"), Value::string("other")]),

@@ -20,7 +20,8 @@ const FOLDER: &str = "/tmp";
 const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 /// Time between two checks for the socket.
 const LOOK: Duration = Duration::from_millis(20);
-/// Timeout for an answer. A profiler starts only after all threads of the JVM have reached a safepoint.
+/// Timeout for an answer. It is long, because a profiler starts only after all threads of the JVM have reached a
+/// safepoint.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 /// Size limit of an answer, in bytes.
 const MAX_ANSWER: u64 = 64 << 10;

@@ -26,8 +26,8 @@ const MAX_BYTES: u64 = 64 << 20;
 /// async-profiler's library for this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Library {
-    /// Name of the copy that the JVM loads. It contains a hash of the bytes, because a JVM identifies a loaded library
-    /// by its name.
+    /// Name of the copy that the JVM loads. It contains a hash of the bytes: a JVM identifies a loaded library by its
+    /// name, so a library with other bytes needs another name.
     pub name: String,
     pub bytes: Arc<[u8]>,
 }

@@ -13,7 +13,7 @@ pub(super) enum Outcome {
     Forwarded,
     /// The recording could not be started.
     NotStarted,
-    /// The recording could not be stopped or read.
+    /// The recording could not be stopped or read, or the process ended first.
     Lost,
     /// The recording was read and is malformed.
     Malformed,
@@ -27,7 +27,7 @@ pub(super) struct JavaMetrics {
     recordings: Family<Vec<(&'static str, String)>, Counter>,
     /// Bytes of the recordings that were read.
     pub bytes: Counter,
-    /// Samples without a stack.
+    /// Samples that were dropped because they have no stack.
     pub samples_lost: Counter,
     /// Number of profiled JVMs.
     pub processes: Gauge,
@@ -54,7 +54,7 @@ impl JavaMetrics {
         );
         scope.register(
             "pyroscope_java_samples_without_stack",
-            "Samples in recordings that were dropped because they have no stack",
+            "Samples that were dropped because they have no stack",
             metrics.samples_lost.clone(),
         );
         scope.register(

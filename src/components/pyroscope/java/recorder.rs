@@ -160,7 +160,7 @@ impl Recorded {
         bytes
     }
 
-    /// Removes all files from the folder.
+    /// Removes the collector's files for this process from the folder.
     pub(super) fn clean(&self) -> Result<(), RecordError> {
         let mut names = vec![self.file(RECORDING), self.file(LOG), self.file(SETTINGS)];
         if let Recorder::AsyncProfiler(library) = &self.recorder {

@@ -239,7 +239,8 @@ impl Read {
     }
 }
 
-/// Returns the labels of a profile: the target's public labels, the service name, and the labels that Alloy adds.
+/// Returns the labels of a profile: the target's labels that do not begin with `__`, the service name, and the labels
+/// that Alloy adds, too.
 pub(super) fn labels(target: &Target, name: &str, event: &str) -> Labels {
     let public = target.iter().filter(|(name, _)| !name.starts_with("__"));
     let own = [

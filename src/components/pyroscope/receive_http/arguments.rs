@@ -37,8 +37,8 @@ arguments! {
     pub(crate) struct Limits {
         /// Maximum size of a body in bytes, before and after decompression. A larger body is rejected with 413.
         max_body_bytes: ByteSize = "64MiB",
-        /// Maximum size of all bodies being processed, in bytes. Requests beyond this limit are rejected with 503 and
-        /// Retry-After.
+        /// Maximum total size of all bodies being processed, in bytes. Requests beyond this limit are rejected with 503
+        /// and Retry-After.
         max_bytes_in_flight: ByteSize = "256MiB",
     }
     check Limits::check;

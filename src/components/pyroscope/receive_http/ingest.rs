@@ -49,8 +49,8 @@ pub(super) fn with_service(labels: &Labels) -> Labels {
     }
 }
 
-/// Returns the query without the parameter `name`. Relative times become absolute, because the profile may be sent
-/// later.
+/// Returns the query without the parameter `name`. Absolute times replace missing and relative ones, because the
+/// profile may be sent later.
 fn kept(query: &str, read: &IngestQuery) -> String {
     let mut kept = url::form_urlencoded::Serializer::new(String::new());
     let mut times = [("from", read.from_nanos, false), ("until", read.until_nanos, false)];

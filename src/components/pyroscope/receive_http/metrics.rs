@@ -14,7 +14,7 @@ pub(super) struct ReceiveMetrics {
     requests: Family<Labels, Counter>,
     profiles: Counter,
     bytes: Counter,
-    /// Maximum number of open connections. 0 means the program's own limit.
+    /// Maximum number of open connections. 0 means 65536.
     pub connections_limit: Gauge,
 }
 
@@ -40,7 +40,7 @@ impl ReceiveMetrics {
         );
         scope.register(
             "pyroscope_receive_http_tcp_connections_limit",
-            "Maximum number of open connections",
+            "Maximum number of open connections; 0 means 65536",
             limit,
         );
         metrics

@@ -123,8 +123,8 @@ impl Handlers {
         Ok(())
     }
 
-    /// Forwards profiles to the receivers. After the timeout the client is asked to retry. The profile may then be
-    /// stored twice, which is better than losing it.
+    /// Forwards profiles to the receivers. If they do not accept them within `answer_within`, the error asks the client
+    /// to retry. The profiles may then be stored twice, which is better than losing them.
     async fn forward(&self, profiles: Vec<RawProfile>) -> Result<Vec<RefusedProfile>, ConnectError> {
         let forwarded = self.fanout.append(profiles);
         if self.answer_within.is_zero() {

@@ -45,7 +45,7 @@ arguments! {
     pub(crate) struct Client {
         /// Compression of requests: gzip or none.
         compression: Compression = "gzip",
-        /// URL of the server. The path /v1development/profiles is appended to it.
+        /// URL of the server, to which /v1development/profiles is appended. No effect if profiles_endpoint is set.
         endpoint: Option<HttpUrl>,
         /// Headers to send with every request.
         headers: PlainHeaders = {},

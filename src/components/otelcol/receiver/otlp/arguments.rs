@@ -99,8 +99,8 @@ arguments! {
 arguments! {
     /// The body of `limits { }`.
     pub(crate) struct Limits {
-        /// Maximum size in bytes of all requests being processed, with the profiles made from them. Requests beyond
-        /// this limit are rejected with 503 or UNAVAILABLE.
+        /// Maximum total size in bytes of all requests being processed, together with the profiles made from them.
+        /// Requests beyond this limit are rejected with 503 or UNAVAILABLE.
         max_bytes_in_flight: ByteSize = "256MiB",
     }
 }

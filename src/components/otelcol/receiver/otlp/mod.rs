@@ -112,7 +112,7 @@ impl Serving {
 }
 
 impl Receive {
-    /// Returns each port with its routes. All requests share one budget.
+    /// Returns each port with its routes. The requests of both ports share one memory budget.
     fn routers(&self, serving: &Serving) -> Vec<(Arc<OpenPort>, Router)> {
         let budget = serving.arguments.limits.budget();
         let handlers = |max_body| Handlers {

@@ -1,7 +1,7 @@
 //! The routes of the two ports, and their responses.
 //!
-//! A response is a success if every receiver accepted the profiles. Otherwise its status tells the client whether to
-//! retry.
+//! A response is a success if the receivers accepted all profiles, or permanently rejected only some of them.
+//! Otherwise its status tells the client whether to retry.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -132,8 +132,8 @@ impl Handlers {
         outcome.finish(refused)
     }
 
-    /// Forwards profiles to the receivers. After the timeout the client is asked to retry. The profiles may then be
-    /// stored twice, which is better than losing them.
+    /// Forwards profiles to the receivers. If they do not accept them within `answer_within`, the error asks the client
+    /// to retry. The profiles may then be stored twice, which is better than losing them.
     async fn forward(&self, profiles: Vec<RawProfile>) -> Result<Vec<RefusedProfile>, ConnectError> {
         let forwarded = tokio::time::timeout(self.answer_within, self.fanout.append(profiles));
         forwarded.await.map_err(|_| {
