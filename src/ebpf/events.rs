@@ -173,7 +173,7 @@ pub(super) enum ProcessEvent {
 }
 
 impl ProcessEvent {
-    /// Returns the text of the event, which may be empty.
+    /// Returns the path or name in the event, or an empty text if it has neither.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Mapped { path, .. } => path,

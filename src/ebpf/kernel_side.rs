@@ -59,7 +59,7 @@ impl KernelSide {
         }
     }
 
-    /// Writes changed unwind tables. Returns the tables that are in the kernel now.
+    /// Writes changed unwind tables. Returns the written tables, as memory that is shared with the kernel.
     pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, TableChange)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
@@ -112,7 +112,7 @@ impl KernelSide {
             return;
         };
         for pid in to_restore {
-            // The entry is missing if the id belongs to a process that was written meanwhile.
+            // The entry is missing if it was removed at the end of an earlier process with the same id.
             let _ = maps.processes.remove(&pid);
         }
         if !to_ignore.is_empty() && self.ignored_map.is_none() {

@@ -34,8 +34,8 @@ pub struct NameCache {
     spent: WindowWork,
 }
 
-/// The work that untrusted files have caused in a window. The memory budget applies only when a window ends. Within a
-/// window, each address may belong to a different file, and each file may be as expensive as possible.
+/// The work that untrusted files have caused in a window. It is limited, because the memory budget applies only when a
+/// window ends. Until then, each address may belong to a different file, and each file may be very expensive to read.
 #[derive(Debug, Default)]
 struct WindowWork {
     /// Bytes of names that were looked up.

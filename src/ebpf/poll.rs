@@ -252,7 +252,8 @@ impl Poller {
         if next == before {
             return;
         }
-        // The rate is in the metrics and in the component's health. On a busy machine it changes all the time.
+        // On a busy machine the rate changes all the time, so the message has the level debug. Metrics and the health
+        // of the component show the rate.
         tracing::debug!(
             before,
             hertz = next,

@@ -90,7 +90,7 @@ impl RunTimes {
 }
 
 impl RunTime {
-    /// Looks up names. Subtracts the bytes read from `left`. If too few bytes are left, adds no new names.
+    /// Looks up names. Lowers `left` by the number of bytes that it reads. If `left` is too small, adds no new names.
     fn learn(&mut self, opener: &Opener, process: &ProcessInfo, addresses: &[u64], left: &mut u64) {
         let map = open_map(opener, process);
         let dump = open_dump(opener, process);

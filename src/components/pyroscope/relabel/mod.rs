@@ -1,4 +1,4 @@
-//! `pyroscope.relabel`: changes or drops profiles by relabel rules, which act on the labels of their series.
+//! `pyroscope.relabel`: changes the labels of profiles by relabel rules, and drops the profiles that they exclude.
 //!
 //! In: profiles through the exported receiver. Out: profiles to `forward_to`. The component decodes the pprof bytes
 //! only if there are rules for the labels of samples. A bounded cache stores the result of the rules for each set of

@@ -225,7 +225,7 @@ mod tests {
         ScrapeTarget::new(&discovered, kind, &settings)
     }
 
-    /// Returns the kinds that are scraped from a target with this label, and the error for the label.
+    /// Returns the kinds that are scraped from a target whose label [`KINDS`] is `names`, and the error for the label.
     fn kinds_of(names: Option<&str>) -> (String, Option<String>) {
         let custom = Body::new().with("enabled", Value::Bool(false)).text("path", "/x");
         let config = Body::new()
