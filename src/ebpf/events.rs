@@ -103,7 +103,7 @@ impl SampleRing {
                 stack_bytes: perf_sample::STACK_BYTES,
             },
         )?;
-        // The ring has room for the full samples of a third of a second.
+        // A ring of this size has room for the full samples of a third of a second.
         let estimated_bytes = (333_000_000 / period.max(1)) as usize * (perf_sample::STACK_BYTES as usize + 512);
         let (min, max) = SAMPLE_RING_BYTES;
         let mut bytes = estimated_bytes.clamp(min, max).next_power_of_two();

@@ -1,7 +1,7 @@
 //! The kernel maps that the BPF program reads: mappings of processes, unwind tables of files, and ignored processes.
 //!
-//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events only) the kernel
-//! side only remembers which processes are ignored.
+//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events only), it
+//! writes nothing, and remembers ignored processes only until the next write.
 
 use std::collections::{HashMap, HashSet};
 
@@ -51,7 +51,7 @@ impl KernelSide {
         self.to_ignore.contains(&pid) || self.ignored.contains(&pid)
     }
 
-    /// Stops ignoring `pid`, because the id belongs to another process now.
+    /// Stops ignoring `pid`, because the process has ended or the id belongs to another process now.
     pub(crate) fn end_ignoring(&mut self, pid: u32) {
         self.to_ignore.remove(&pid);
         if self.ignored.remove(&pid) {

@@ -143,7 +143,7 @@ impl RunTime {
         }
         for address in addresses {
             if self.names.find(*address).is_none() {
-                // An address without a name may get one when the files grow.
+                // With an empty name, the address causes no further reads until the files grow.
                 self.names.insert(*address, address.saturating_add(1), Arc::from(""));
             }
         }

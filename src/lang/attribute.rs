@@ -56,7 +56,7 @@ pub struct Natural(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(u64);
 
-/// A string or a list that is not empty.
+/// A string, list or map that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotEmpty<T>(pub T);
 

@@ -39,11 +39,11 @@ const GROWTH_BYTES: u64 = 16 << 20;
 /// The outcome of each profile, by the profile's number.
 struct Book {
     next: AtomicUsize,
-    /// True for profiles whose append succeeded for the sender.
+    /// True for each profile that a source has sent without an error.
     taken: Mutex<Vec<bool>>,
-    /// Profiles whose append failed for the sender, with the error.
+    /// Number and error of each profile that a source could not send.
     refused: Mutex<Vec<(usize, String)>>,
-    /// Number of times that sinks of each kind received each profile.
+    /// For each kind of sink, the number of times that its sinks received each profile.
     received: [Mutex<Vec<u8>>; 2],
     /// True while sources refuse updates.
     stubborn: AtomicBool,

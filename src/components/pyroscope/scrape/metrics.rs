@@ -10,7 +10,7 @@ use alluvium_telemetry::metrics::Scope;
 type Labels = Vec<(&'static str, String)>;
 
 /// Bucket bounds of the duration histogram in seconds. They fit profiles that a target returns at once, and profiles
-/// that it records for 14 or 29 seconds (one second less than the interval).
+/// that it records for 14 or 29 seconds (one second less than an interval of 15 or 30 seconds).
 const DURATION_SECONDS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0];
 
 /// The outcome of the scrape of one profile.

@@ -100,7 +100,7 @@ impl ScrapeTarget {
         })
     }
 
-    /// Returns the identity of the loop: all labels, the kind and the URL. Two kinds may share a URL.
+    /// Returns the identity of the loop: all labels, the kind (because two kinds may share a URL) and the URL.
     pub(super) fn identity(&self) -> Identity {
         Identity(self.labels.clone(), self.kind.clone(), self.url.clone())
     }

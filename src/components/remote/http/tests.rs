@@ -60,7 +60,7 @@ fn body(url: &str) -> Body {
     Body::new().text("url", url)
 }
 
-/// Arguments with a short poll frequency, and a timeout that is only a little shorter, as the check requires.
+/// Arguments with a short time between requests. The timeout is shorter still, because it must be less than that time.
 fn often(url: &str) -> Body {
     body(url).text("poll_frequency", "1s").text("poll_timeout", "990ms")
 }

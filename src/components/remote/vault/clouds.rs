@@ -1,7 +1,7 @@
 //! Logins with an identity that a cloud assigns to a machine or an account.
 //!
 //! In: the arguments of a login. Out: the body of the login request, which proves the identity to Vault. Every login
-//! looks up credentials and identities again. A file stores only the nonce of logins with an EC2 identity.
+//! looks up credentials and identities again. Only the nonce of logins with an EC2 identity is stored, in a file.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -33,8 +33,8 @@ use alluvium_profile::{Labels, RawProfile};
 use table::{ROWS, Row};
 use world::{Api, World};
 
-/// Maximum number of points at which a component is aborted: after 0 polls, after 1 poll, and so on. The last point is
-/// where the component waits.
+/// Maximum number of points at which a component is aborted: after 0 polls, after 1 poll, and so on. After the first
+/// point that the component does not reach, because it waits earlier, no further point is tried.
 const MOST_CUTS: usize = 24;
 /// A component that is not polled within this time counts as waiting.
 const PATIENCE: Duration = Duration::from_millis(20);
