@@ -48,7 +48,7 @@ impl KernelMapping {
     pub(crate) const IGNORED: u64 = u64::MAX;
 }
 
-/// Plain data without padding that may be copied into a kernel map.
+/// Plain data without padding and pointers, which may be copied into a kernel map.
 ///
 /// # Safety
 /// The type has no padding and no pointers.
@@ -82,7 +82,7 @@ impl<T> Deref for SharedArray<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds `count` elements, which were written before and are plain data.
+        // SAFETY: the memory holds `count` elements of plain data, which `shared_array` has written.
         unsafe { std::slice::from_raw_parts(self.first, self.count) }
     }
 }

@@ -87,7 +87,7 @@ impl Binary {
         self.bounds.count_omission(what, &self.logged, &self.path);
     }
 
-    /// Passes the ELF file of a source to `show`: the binary, its debug file or its packed symbols. Returns the number
+    /// Passes the ELF file of a source (the binary, its debug file or its packed symbols) to `show`. Returns the number
     /// of bytes read.
     fn with_elf(&self, source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> u64 {
         let (read, is_cut) = with_elf(source, show);
@@ -176,7 +176,7 @@ impl Binary {
     }
 
     /// Opens the separate debug file, from the mount namespace of the process or of the profiler. The names in it are
-    /// used for all processes that run this binary, so the debug file must belong to the same owner or to root.
+    /// used for all processes that run this binary, so the debug file must belong to the binary's owner or to root.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>, read: &mut u64) -> Option<Source> {
         if !opener.has_room() {
             self.count_omission(Omission::File);
@@ -214,7 +214,7 @@ pub struct BinaryFunctions {
 /// Limits for looking up lines and inlined calls, because debug information is expensive to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineLimits {
-    /// Remaining number of steps. If it is 0, the look-up of lines is postponed.
+    /// Remaining number of steps through debug information. If it is 0, the look-up of lines is postponed.
     pub steps: usize,
     /// Duration of the last look-up; `None` if there was none.
     pub time: Option<Duration>,

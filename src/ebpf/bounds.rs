@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use alluvium_base::log_throttle::LogThrottle;
 
-/// The kind of data that was left out, as the metric names it.
+/// The kind of data that was left out. Metrics and logs show it by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Omission {
     /// A file, because too many are open.
@@ -58,7 +58,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             counts: Arc::default(),
-            // Untrusted processes decide how many files exceed a bound.
+            // Untrusted processes decide how many files exceed a bound, so the number of warnings is limited.
             warning: Arc::new(Mutex::new(LogThrottle::new(Duration::from_mins(1)))),
         }
     }

@@ -63,8 +63,8 @@ fn thread_nanos() -> u64 {
         .saturating_add(nanos)
 }
 
-/// The governor never lowers the rate below this value. The remaining cost, such as the work for new processes and
-/// mappings, does not depend on the rate.
+/// The governor never lowers the rate below this value. A lower rate would save little, because other costs, such as
+/// the work for new processes and mappings, do not depend on the rate.
 const MIN_HERTZ: u32 = 10;
 
 /// Chooses the rate so that the cost stays within a share of one CPU. Has no side effects.

@@ -103,7 +103,7 @@ impl SampleRing {
                 stack_bytes: perf_sample::STACK_BYTES,
             },
         )?;
-        // The ring has room for the full samples of a third of a second.
+        // A ring of this size has room for the full samples of a third of a second.
         let estimated_bytes = (333_000_000 / period.max(1)) as usize * (perf_sample::STACK_BYTES as usize + 512);
         let (min, max) = SAMPLE_RING_BYTES;
         let mut bytes = estimated_bytes.clamp(min, max).next_power_of_two();
@@ -173,7 +173,7 @@ pub(super) enum ProcessEvent {
 }
 
 impl ProcessEvent {
-    /// Returns the text of the event, which may be empty.
+    /// Returns the path or name in the event, or an empty text if it has neither.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Mapped { path, .. } => path,

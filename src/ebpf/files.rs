@@ -71,7 +71,7 @@ pub(crate) struct Files {
     trampolines: Arc<Rows>,
     opener: Opener,
     /// Records that a file was left out in this window because there was no room for it. This limits the log to one
-    /// message, because untrusted processes decide how many files they map.
+    /// message per window, since untrusted processes can map any number of files.
     logged: LoggedOmissions,
 }
 

@@ -76,7 +76,8 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
     }
     let Some((start, end)) = range else { return table };
     match (u32::try_from(start), u32::try_from(end)) {
-        // The return address of a signal handler is looked up at the byte before it, so the row may begin there.
+        // A return address is looked up at the byte before it. Therefore the row of a function to which signal handlers
+        // return begins one byte before the function.
         (Ok(start), Ok(end)) => table.overlay(over, start, end),
         _ => table,
     }

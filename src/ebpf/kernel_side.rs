@@ -1,7 +1,7 @@
 //! The kernel maps that the BPF program reads: mappings of processes, unwind tables of files, and ignored processes.
 //!
-//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events only) the kernel
-//! side only remembers which processes are ignored.
+//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events only), it
+//! writes nothing, and remembers ignored processes only until the next write.
 
 use std::collections::{HashMap, HashSet};
 
@@ -51,7 +51,7 @@ impl KernelSide {
         self.to_ignore.contains(&pid) || self.ignored.contains(&pid)
     }
 
-    /// Stops ignoring `pid`, because the id belongs to another process now.
+    /// Stops ignoring `pid`, because the process has ended or the id belongs to another process now.
     pub(crate) fn end_ignoring(&mut self, pid: u32) {
         self.to_ignore.remove(&pid);
         if self.ignored.remove(&pid) {
@@ -59,7 +59,7 @@ impl KernelSide {
         }
     }
 
-    /// Writes changed unwind tables. Returns the tables that are in the kernel now.
+    /// Writes changed unwind tables. Returns the written tables, as memory that is shared with the kernel.
     pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, TableChange)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
@@ -112,7 +112,7 @@ impl KernelSide {
             return;
         };
         for pid in to_restore {
-            // The entry is missing if the id belongs to a process that was written meanwhile.
+            // The entry is missing if it was removed at the end of an earlier process with the same id.
             let _ = maps.processes.remove(&pid);
         }
         if !to_ignore.is_empty() && self.ignored_map.is_none() {

@@ -1,8 +1,8 @@
 //! The whole-machine CPU profiler: BPF program, processes, binaries, and windows of stacks with names.
 //!
 //! In: the kernel's CPU clock. Out: a [`Window`] with the stacks of each process, profiles of the window with names,
-//! and an account of every tick. The module does not depend on configurations and receivers:
-//! `components::pyroscope::ebpf` and `alluvium record` use it.
+//! and an account of every tick. The profiler does not depend on configurations and receivers, so that both the
+//! component `pyroscope.ebpf` and the command `alluvium record` can use it.
 
 mod arrays;
 mod binary;

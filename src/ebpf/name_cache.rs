@@ -34,8 +34,8 @@ pub struct NameCache {
     spent: WindowWork,
 }
 
-/// The work that untrusted files have caused in a window. The memory budget applies only when a window ends. Within a
-/// window, each address may belong to a different file, and each file may be as expensive as possible.
+/// The work that untrusted files have caused in a window. It is limited, because the memory budget applies only when a
+/// window ends. Until then, each address may belong to a different file, and each file may be very expensive to read.
 #[derive(Debug, Default)]
 struct WindowWork {
     /// Bytes of names that were looked up.
@@ -72,8 +72,8 @@ struct FileNames {
     last_window: u64,
 }
 
-/// Share of a CPU for looking up lines of all files together, after the first look-up of each file. Each look-up
-/// reads the whole debug information: at first for a few hundred addresses, in later windows for a few new ones.
+/// Share of a CPU for looking up lines of all files together, without the first look-up of each file. Each look-up of
+/// a file reads its whole debug information: at first for a few hundred addresses, later for only a few new ones.
 const LINES_SHARE: f64 = 0.005;
 /// Maximum time that a file waits for its next look-up of lines.
 const MAX_LINES_DELAY: Duration = Duration::from_mins(5);

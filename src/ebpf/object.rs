@@ -73,7 +73,7 @@ const BPF: &str = "CAP_BPF (or CAP_SYS_ADMIN)";
 
 /// Bits of the required capabilities(7). Any bit of a row is sufficient.
 const CAPABILITIES: [(&str, &[u32]); 3] = [
-    // Capabilities that the fallback also requires come first, so that they are reported first.
+    // Capabilities that profiling by perf events alone also requires come first, so that they are reported first.
     ("CAP_PERFMON (or CAP_SYS_ADMIN)", &[38, 21]),
     ("CAP_SYS_PTRACE", &[19]),
     (BPF, &[39, 21]),
@@ -208,7 +208,7 @@ fn check_kernel(release: &str) -> Result<(), StartError> {
         .split(|char: char| !char.is_ascii_digit())
         .map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    // 5.17 has all helpers. From 6.1 on, programs of perf events may use hash maps that are not preallocated.
+    // Linux 5.17 has all helpers. From 6.1 on, programs of perf events may use hash maps that are not preallocated.
     if version < (6, 1) {
         return Err(StartError::OldKernel(release.trim().to_owned()));
     }

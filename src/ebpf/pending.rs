@@ -136,7 +136,7 @@ impl Pending {
             };
             waiting.waited += u32::from(pass == WalkPass::Batch);
             let is_forced = pass == WalkPass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
-            // The event of a new mapping may arrive one batch later.
+            // The event of a new mapping may arrive one batch later, so each stack waits for a second batch.
             let is_early = pass == WalkPass::Batch && waiting.waited < 2;
             let waits = is_early || waiting.needs.is_some_and(|file| !files.request_table(file));
             if waits && !is_forced {

@@ -22,8 +22,8 @@ const ARM64: u64 = 0xf << 29;
 /// Number of copied registers. They are in the order of their bits.
 const COPIED: usize = REGISTERS.count_ones() as usize;
 
-/// Instruction pointer, stack pointer, frame pointer, the third tracked register, and all registers by their DWARF
-/// numbers.
+/// Instruction pointer, stack pointer, frame pointer, the third tracked register (bx on x86-64, the return address on
+/// arm64), and all registers by their DWARF numbers (zeros on arm64).
 type TrackedRegisters = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
 /// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests on
@@ -65,7 +65,7 @@ pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let mut kernel_frames = 0;
     for address in addresses {
         let address = u64::from_ne_bytes(*address);
-        // The last page of addresses contains context markers.
+        // Values in the last page of the address space are context markers and not addresses.
         if address < u64::MAX - 4095
             && let Some(place) = kernel.get_mut(kernel_frames)
         {

@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval after a poll with few records. It is longer, because waking two threads costs more than reading the
 /// records of a few ticks.
 const CALM_POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// A poll that read at most this many bytes and no events found few records. This is a hundredth of the smallest ring.
+/// A poll finds few records if it reads no events and at most this many bytes, a hundredth of the smallest ring.
 const MAX_CALM_BYTES: usize = 10 << 10;
 /// Interval at which the rate and the CPUs are checked.
 const GOVERN_INTERVAL: Duration = Duration::from_secs(5);
@@ -252,7 +252,8 @@ impl Poller {
         if next == before {
             return;
         }
-        // The rate is in the metrics and in the component's health. On a busy machine it changes all the time.
+        // On a busy machine the rate changes all the time, so the message has the level debug. Metrics and the health
+        // of the component show the rate.
         tracing::debug!(
             before,
             hertz = next,

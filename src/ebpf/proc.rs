@@ -88,7 +88,8 @@ fn parse_maps(mut maps: impl BufRead) -> io::Result<Vec<MapsLine>> {
     Ok(lines)
 }
 
-/// Reads a text file of a process, up to a limit. A name that a process gave itself may be invalid UTF-8.
+/// Reads a text file of a process, at most [`MAX_TEXT`] bytes. Invalid UTF-8 is replaced, because a process can give
+/// itself any name.
 fn text(pid: u32, name: &str) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(format!("/proc/{pid}/{name}"))?

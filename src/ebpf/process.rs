@@ -16,7 +16,7 @@ use crate::window::{Frame, ProcessInfo};
 /// Maximum number of mappings kept per process. It is also the limit of the BPF program's search.
 const MAX_MAPPINGS: usize = 16_000;
 /// Maximum number of mappings that a child inherits at its fork. If the parent has more, the mappings of the child
-/// are read when it runs. Most children of a process that only forks never run.
+/// are read when a tick hits it. A process that does nothing but fork has many children that no tick ever hits.
 const MAX_INHERITED_MAPPINGS: usize = 1024;
 
 /// A process that is running, or that ended a moment ago.

@@ -134,7 +134,8 @@ impl Profiler {
 
 impl Drop for Profiler {
     fn drop(&mut self) {
-        // The polling thread ends and drops the clocks and the BPF program, which closes the channel of the worker.
+        // The polling thread ends and drops the clocks, the BPF program and its end of the worker's channel. Then the
+        // worker ends.
         self.orders = None;
         for thread in self.threads.drain(..) {
             // The panic is already in the log.
@@ -155,8 +156,8 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
     if settings.engine == Choice::Events {
         return Ok(events("as requested".to_owned()));
     }
-    // Half a megabyte per CPU holds one second at 99 Hz. The size is rounded to a power of two for any number of CPUs
-    // and any rate.
+    // Half a megabyte per CPU holds the records of one second at 99 Hz. The size is rounded up, because it must be a
+    // power of two.
     let ring_bytes = u32::try_from(cpus)
         .unwrap_or(u32::MAX)
         .saturating_mul(512 << 10)
@@ -215,8 +216,8 @@ mod tests {
     fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
         let own = std::process::id();
         let profiler = Profiler::start(Settings {
-            // A tick of a process that is not known yet copies up to 64 KiB of its stack until the worker has seen
-            // the process. Other tests start such processes meanwhile. The rate is so low and the budget so large
+            // Until the worker has seen a process, each tick of the process copies up to 64 KiB of its stack. Other
+            // tests start such processes meanwhile. The rate is so low and the budget so large
             // that five seconds of such copies fit into the queues.
             hertz: 23,
             budget: Budget::new(256 << 20),

@@ -90,7 +90,7 @@ impl RunTimes {
 }
 
 impl RunTime {
-    /// Looks up names. Subtracts the bytes read from `left`. If too few bytes are left, adds no new names.
+    /// Looks up names. Lowers `left` by the number of bytes that it reads. If `left` is too small, adds no new names.
     fn learn(&mut self, opener: &Opener, process: &ProcessInfo, addresses: &[u64], left: &mut u64) {
         let map = open_map(opener, process);
         let dump = open_dump(opener, process);
@@ -143,7 +143,7 @@ impl RunTime {
         }
         for address in addresses {
             if self.names.find(*address).is_none() {
-                // An address without a name may get one when the files grow.
+                // With an empty name, the address causes no further reads until the files grow.
                 self.names.insert(*address, address.saturating_add(1), Arc::from(""));
             }
         }

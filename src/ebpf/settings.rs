@@ -4,7 +4,7 @@ use crate::budget::Budget;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Ticks per second of busy CPU time on each CPU.
+    /// Ticks per second on each CPU. Ticks of an idle CPU are only counted.
     pub hertz: u32,
     /// If true, kernel stacks are recorded.
     pub kernel_stacks: bool,
@@ -25,9 +25,9 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     All,
-    /// This process, and the processes that it starts from now on.
+    /// The process with this id, and the processes that it starts from now on.
     Process(u32),
-    /// Only the processes that this process starts from now on.
+    /// Only the processes that the process with this id starts from now on.
     ChildrenOf(u32),
 }
 

@@ -34,7 +34,7 @@ fn is_piece(bytes: &[u8]) -> bool {
     bytes.strip_prefix(&GUARD).unwrap_or(bytes).starts_with(&PIECE)
 }
 
-/// Returns the rule that applies in all trampolines at the return address of the interpreter.
+/// Returns the rule that applies in all trampolines at the address to which the interpreter returns.
 pub(super) fn row() -> Row {
     Row {
         // One word is reserved by the trampoline, and the other is the return address.

@@ -172,7 +172,7 @@ impl OpenWindow {
         }
     }
 
-    /// Counts a tick of `nanos`. Returns false if the stack was folded.
+    /// Counts a tick that stands for `nanos` nanoseconds of CPU time. Returns false if the stack was folded.
     pub(crate) fn add(&mut self, process: &Arc<ProcessInfo>, frames: &[Frame], nanos: u64) -> bool {
         let weight = Weight { ticks: 1, nanos };
         let (info, stacks) = self

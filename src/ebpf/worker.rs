@@ -419,7 +419,7 @@ impl Worker {
         self.walk_pending(WalkPass::Force);
     }
 
-    /// Adds the frames to the window.
+    /// Adds the frames to the window as one tick.
     fn count(&mut self, info: &Arc<ProcessInfo>, comm: &[u8; 16], period: u64, stop: Stop) {
         if self.settings.comm {
             let frame = self.filling.comm(comm);
@@ -466,7 +466,7 @@ impl Worker {
     }
 }
 
-/// Marks processes that do not exist any more as ended. Their ids may not be reused for a long time.
+/// Marks processes that do not exist any more as ended. Otherwise they would be kept until their ids are reused.
 #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
 fn mark_ended(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) {
     for (pid, process) in processes {

@@ -17,7 +17,7 @@ use crate::value::{Number, Value};
 pub trait FromValue: Sized {
     /// The type in the configuration language.
     const KIND: Kind;
-    /// True if the attribute may be omitted without a default.
+    /// True if the attribute may be omitted although it has no default.
     const IS_OPTIONAL: bool = false;
 
     /// Converts the value of the attribute `name`. The path of an error is relative to the attribute:
@@ -56,7 +56,7 @@ pub struct Natural(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(u64);
 
-/// A string or a list that is not empty.
+/// A string, list or map that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotEmpty<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! Tests the shipped configuration for annotated pods under the real engine, against a fake API server.
+//! Tests `config/kubernetes.alloy`, which scrapes annotated pods, under the real engine and against a fake API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! A complete discovery component: its arguments, one function that lists targets, and its definition.
 //!
-//! `CONTRIBUTING.md` shows the code of this component, which is not in the list of components. The tests check that the
-//! component runs, and that its reference page can be generated, from this code alone.
+//! `CONTRIBUTING.md` shows the code of this component, which is not in `crate::ALL`. The tests check that this code is
+//! enough to run the component and to generate its reference page.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -104,7 +104,7 @@ pyroscope.write "all" {{
     let refused = controller.watch("discovery.file.none", 1.0).err();
     assert_eq!(refused, Some(WatchError::Unknown("discovery.file.none".to_owned())));
 
-    // A new watcher also receives values that do not change.
+    // A new watcher also receives the current values, even if they do not change.
     let mut file = controller.watch("discovery.file.all", 1.0).unwrap();
     let entry = until(&mut file, "a target", |entry| entry["labels"]["app"] == "shop").await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Tests of the list of components: rules that hold for every component.
+//! Tests of `crate::ALL`, the list of all components: rules that hold for every component.
 
 mod annotated;
 mod contract;

@@ -1,4 +1,4 @@
-//! Tests of modules over HTTP under the real engine, from a server on this machine.
+//! Tests that the real engine loads modules over HTTP and follows their changes, with a server on this machine.
 
 use std::sync::Arc;
 

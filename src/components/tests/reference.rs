@@ -2,8 +2,8 @@
 //!
 //! In: the definitions, and the text in `page.md` of each component's folder. Out: the whole page
 //! `docs/components/NAME.md`, with the tables in place of `{{reference}}` and `{{metrics}}`, and the part between two
-//! markers of `docs/reference/compatibility.md`. The test compares the pages. With `ALLUVIUM_UPDATE_DOCS=1` in the
-//! environment, the test rewrites them.
+//! markers of `docs/reference/compatibility.md`. The test fails if a file differs from its generated page. With
+//! `ALLUVIUM_UPDATE_DOCS=1` in the environment, the test rewrites the files instead.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -31,7 +31,7 @@ use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkErro
 
 /// Default number of reloads. These reloads take about ten seconds in a debug build on an idle machine.
 const RELOADS: usize = 500;
-/// Capacity of the lists of profiles. A run makes fewer profiles.
+/// Number of profiles for which the lists in [`Book`] have room. The test makes fewer profiles.
 const MOST_PROFILES: usize = 4 << 20;
 /// Allowed growth of memory after the first tenth of the reloads.
 const GROWTH_BYTES: u64 = 16 << 20;
@@ -39,11 +39,11 @@ const GROWTH_BYTES: u64 = 16 << 20;
 /// The outcome of each profile, by the profile's number.
 struct Book {
     next: AtomicUsize,
-    /// True for profiles whose append succeeded for the sender.
+    /// True for each profile that a source has sent without an error.
     taken: Mutex<Vec<bool>>,
-    /// Profiles whose append failed for the sender, with the error.
+    /// Number and error of each profile that a source could not send.
     refused: Mutex<Vec<(usize, String)>>,
-    /// Number of times that sinks of each kind received each profile.
+    /// For each kind of sink, the number of times that its sinks received each profile.
     received: [Mutex<Vec<u8>>; 2],
     /// True while sources refuse updates.
     stubborn: AtomicBool,
@@ -312,7 +312,7 @@ fn reloads_at_random_lose_double_and_leave_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "run by the test above, in its own process"]
+#[ignore = "reloads_at_random_lose_double_and_leave_nothing runs this test in its own process"]
 async fn the_storm() {
     let number = std::env::var("ALLUVIUM_RELOADS").map_or(RELOADS, |text| text.parse().unwrap());
     let seed: u64 = std::env::var("ALLUVIUM_SEED").map_or_else(|_| rand::rng().random(), |text| text.parse().unwrap());
@@ -328,7 +328,7 @@ async fn the_storm() {
     });
     let load = async |text: &str| controller.load(vec![("storm.alloy".to_owned(), text.to_owned())]).await;
     book();
-    // The run begins and ends with the same small configuration, so that the resources at both times can be compared.
+    // The test begins and ends with the same small configuration, so that the resources at both times can be compared.
     let calm = "test.sink \"calm\" {\n\tkind = 0\n}\n";
     load(&configuration(&mut random)).await.unwrap();
     load(calm).await.unwrap();
@@ -341,7 +341,7 @@ async fn the_storm() {
     for round in 0..number {
         let mut text = configuration(&mut random);
         let broken = random.random_bool(0.4);
-        // A refused update may follow updates that components have accepted.
+        // If a source refuses its update, other components may already have accepted theirs.
         let refuses = broken && random.random_bool(0.2);
         if broken && !refuses {
             text.push_str(mistake(&mut random));

@@ -1,6 +1,6 @@
-//! Tests of values from files and from HTTP under the real engine.
+//! Tests under the real engine of configurations whose values come from files and HTTP responses.
 //!
-//! Values derived from files and responses follow their changes, and secrets are never shown.
+//! The values follow changes of the files and responses, and secrets are never shown.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
-//! A bounded cache of the results of the rules, by labels.
+//! A bounded cache: it maps the labels of a profile to the labels that the relabel rules make of them.
 //!
 //! The cache consists of a young and an old generation instead of a list in order of use. A used entry moves to the
 //! young generation. When the young generation holds half of the limit, it becomes the old generation, and the previous
-//! old generation is dropped. The cache never exceeds its limit, and entries that are used every few seconds stay.
+//! old generation is dropped. The cache never exceeds its limit, and entries that are used often stay.
 
 use std::collections::HashMap;
 
 use alluvium_profile::Labels;
 
-/// A bounded number of results, by labels.
+/// A bounded map from labels to the result of the rules.
 pub(super) struct Cache {
     young: HashMap<Labels, Option<Labels>>,
     old: HashMap<Labels, Option<Labels>>,

@@ -1,7 +1,7 @@
 //! Metrics of `pyroscope.relabel`, with Alloy's names.
 //!
-//! In Alloy the names of these counters lack the suffix `_total`, which Alluvium's registry adds to every counter.
-//! Therefore these metrics are gauges that only grow. `rate()` works on them as well.
+//! The names of Alloy's counters lack the suffix `_total`, which Alluvium's registry adds to every counter. Therefore
+//! the metrics that Alloy has are gauges here. All except the cache size only grow, so `rate()` works on them.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -17,11 +17,11 @@ pub(super) struct RelabelMetrics {
     pub written: Gauge,
     /// Profiles that the rules dropped.
     pub dropped: Gauge,
-    /// Profiles whose result of the rules was in the cache.
+    /// Profiles whose relabeled labels were in the cache.
     pub cache_hits: Gauge,
-    /// Profiles whose result of the rules was computed, because it was not in the cache.
+    /// Profiles whose labels were relabeled, because the cache did not contain the result.
     pub cache_misses: Gauge,
-    /// Number of results of the rules in the cache.
+    /// Number of relabeling results in the cache.
     pub cache_size: Gauge,
     /// Samples that the blocks `sample_rule` dropped.
     pub samples_dropped: Counter,
@@ -51,17 +51,17 @@ impl RelabelMetrics {
             ),
             (
                 "pyroscope_relabel_cache_hits",
-                "Profiles whose result of the rules was in the cache",
+                "Profiles whose relabeled labels were in the cache",
                 &metrics.cache_hits,
             ),
             (
                 "pyroscope_relabel_cache_misses",
-                "Profiles whose result of the rules was computed, because it was not in the cache",
+                "Profiles whose labels were relabeled, because the cache did not contain the result",
                 &metrics.cache_misses,
             ),
             (
                 "pyroscope_relabel_cache_size",
-                "Number of results of the rules in the cache",
+                "Number of relabeling results in the cache",
                 &metrics.cache_size,
             ),
         ] {

@@ -1,4 +1,4 @@
-//! `pyroscope.relabel`: changes or drops profiles by relabel rules, which act on the labels of their series.
+//! `pyroscope.relabel`: changes the labels of profiles by relabel rules, and drops the profiles that they exclude.
 //!
 //! In: profiles through the exported receiver. Out: profiles to `forward_to`. The component decodes the pprof bytes
 //! only if there are rules for the labels of samples. A bounded cache stores the result of the rules for each set of
@@ -41,7 +41,7 @@ arguments! {
     pub(crate) struct RelabelArguments {
         /// Receivers of the profiles that the rules keep.
         forward_to: Receivers,
-        /// Maximum number of label sets whose result is cached.
+        /// Maximum number of label sets whose relabeling result is cached.
         max_cache_size: Positive = 10000,
     }
     blocks {
@@ -120,7 +120,7 @@ fn with_receiver(
 }
 
 impl Relabel {
-    /// Returns the labels after the rules, or `None` if a rule drops the profile.
+    /// Returns the relabeled labels, or `None` if the rules drop the profile.
     fn relabel(&self, labels: &Labels) -> Option<Labels> {
         let mut state = self.state.lock();
         if let Some(known) = state.cache.get(labels) {
@@ -134,7 +134,7 @@ impl Relabel {
         result
     }
 
-    /// Returns the profile after the rules for samples, or `None` if no sample is left.
+    /// Applies the rules for samples to a profile. Returns `None` if no sample is left.
     async fn relabel_samples(&self, profile: RawProfile) -> Result<Option<RawProfile>, SinkError> {
         let rules = self.state.lock().sample_rules.clone();
         if rules.is_empty() {

@@ -42,7 +42,8 @@ arguments! {
         scheme: Scheme = "http",
         /// Time between two scrapes of a target.
         scrape_interval: Interval = "15s",
-        /// Timeout of a scrape. For profiles that are recorded over time, their duration is added.
+        /// Timeout of a scrape. If the target records the profile over time, the timeout is longer by scrape_interval
+        /// minus one second, or by delta_profiling_duration if that is longer.
         scrape_timeout: Interval = "10s",
     }
     blocks {
@@ -81,8 +82,8 @@ arguments! {
         max_profile_bytes: ByteSize = "64MiB",
         /// Maximum number of samples of a profile. A profile with more samples is dropped. 0 means no limit.
         max_profile_samples: Natural = 0,
-        /// Maximum number of targets to scrape. If there are more targets, only the first targets are scraped. 0
-        /// means no limit.
+        /// Maximum number of targets to scrape. If there are more, only the first targets, up to this number, are
+        /// scraped. 0 means no limit.
         max_targets: Natural = 0,
     }
     check Limits::check;
@@ -184,7 +185,7 @@ pub(crate) struct Settings {
     pub(crate) params: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// Time between two scrapes of a target.
     pub(crate) interval: Duration,
-    /// Timeout of a scrape, without the duration of the profile.
+    /// Timeout of a scrape, without the additional time for profiles that are recorded over time.
     pub(crate) timeout: Duration,
     /// Duration of profiles that are recorded over time.
     pub(crate) delta_duration: Duration,

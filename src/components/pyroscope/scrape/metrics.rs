@@ -9,7 +9,8 @@ use alluvium_telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Bucket bounds of the duration histogram in seconds. They fit quick snapshots and profiles of 14 or 29 seconds.
+/// Bucket bounds of the duration histogram in seconds. They fit profiles that a target returns at once, and profiles
+/// that it records for 14 or 29 seconds (one second less than an interval of 15 or 30 seconds).
 const DURATION_SECONDS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0];
 
 /// The outcome of the scrape of one profile.
@@ -19,7 +20,7 @@ pub(super) enum Outcome {
     Forwarded,
     /// The profile is the first of a cumulative kind and serves as the base of differences.
     Baseline,
-    /// The target returned no profile.
+    /// The target returned no usable profile, or a profile beyond a limit.
     Failed,
     /// A receiver refused the profile.
     Refused,

@@ -160,7 +160,7 @@ impl Scrape {
             let is_as_wanted = running.generation == wanted.generation;
             let stays = is_as_wanted && targets.contains_key(identity);
             if !stays && is_as_wanted && shares.is_shared() {
-                // The collector that takes the target over begins with the target's next scrape.
+                // The current scrape may finish: the collector that takes the target over begins with the next one.
                 running.stop.soon.cancel();
             } else if !stays {
                 running.stop.now.cancel();

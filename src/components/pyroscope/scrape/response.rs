@@ -1,8 +1,8 @@
 //! Decides whether a response is a profile.
 //!
-//! Bytes in gzip or in a textual format of Go are accepted, whatever the content type and the path are. Other bytes are
-//! rejected if the bytes, the content type or the path indicate HTML, JSON, text or another output of Go. All remaining
-//! bytes must begin like protobuf.
+//! A body in gzip or in a textual format of Go is accepted, whatever the content type and the path are. Any other body
+//! is rejected if its bytes, the content type or the path indicate HTML, JSON, text or another output of Go. Otherwise
+//! the body must begin like protobuf.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -10,7 +10,7 @@ use http::header::CONTENT_TYPE;
 use alluvium_profile::legacy;
 use alluvium_wire::client::{BodyError, error_chain, read_body};
 
-/// Number of bytes of a wrong response that an error message shows.
+/// Maximum number of bytes of a wrong response that an error message shows.
 const EXCERPT_BYTES: usize = 120;
 
 /// The reason why a scrape returned no profile.

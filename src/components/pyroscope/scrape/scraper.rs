@@ -167,8 +167,8 @@ impl Scraper {
         }
     }
 
-    /// Fetches a profile and returns the profile to send, or `None` for the first profile of a cumulative kind. The
-    /// number is the size of the fetched body in bytes.
+    /// Fetches a profile and returns the profile to send, or `None` for the first profile of a cumulative kind. Also
+    /// returns the state for the next difference, and the size of the fetched body in bytes.
     async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, ScrapeError>, usize) {
         let body = match self.fetch().await {
             Ok(body) => body,
@@ -185,7 +185,7 @@ impl Scraper {
         if steps.is_empty() {
             return (delta, Ok(Some(self.profile(body))), bytes);
         }
-        // Large heap profiles take milliseconds of CPU time, so the steps run on a blocking thread.
+        // For a large heap profile the steps take milliseconds of CPU time, so they run on a blocking thread.
         let worked = tokio::task::spawn_blocking(move || {
             let mut delta = delta;
             let result = steps.run(body, &mut delta);

@@ -47,7 +47,8 @@ pub(super) fn share(arguments: &ScrapeArguments, cluster: &Cluster) -> (Own, Sha
     for target in arguments.targets.iter() {
         let address = || target.get("__address__").cloned().unwrap_or_default();
         match view.owner(key(&target)) {
-            // The limit counts only own targets, because other collectors may have targets in another order.
+            // The limit counts only own targets. Collectors may have targets in different orders, so a limit for all
+            // targets would cut off different targets on each of them.
             Owner::Own if own.targets.len() < limit => own.targets.push(target),
             Owner::Own => own.beyond += 1,
             Owner::Other(name) => elsewhere.push((address(), Some(name))),

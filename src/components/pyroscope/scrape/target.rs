@@ -100,7 +100,7 @@ impl ScrapeTarget {
         })
     }
 
-    /// Returns the identity of the loop: all labels, the kind and the URL. Two kinds may share a URL.
+    /// Returns the identity of the loop: all labels, the kind (because two kinds may share a URL) and the URL.
     pub(super) fn identity(&self) -> Identity {
         Identity(self.labels.clone(), self.kind.clone(), self.url.clone())
     }
@@ -225,7 +225,7 @@ mod tests {
         ScrapeTarget::new(&discovered, kind, &settings)
     }
 
-    /// Returns the kinds that are scraped from a target with this label, and the error for the label.
+    /// Returns the kinds that are scraped from a target whose label [`KINDS`] is `names`, and the error for the label.
     fn kinds_of(names: Option<&str>) -> (String, Option<String>) {
         let custom = Body::new().with("enabled", Value::Bool(false)).text("path", "/x");
         let config = Body::new()

@@ -114,7 +114,7 @@ fn body(address: &str, sink: &Arc<Collector>, kind: &'static str, path: &str) ->
         if other == kind && !path.is_empty() {
             block = block.text("path", path);
         } else {
-            // A block that is written keeps the other defaults of its kind.
+            // The block does not set `path`, so the default path of the kind applies.
             block = block.with("delta", Value::Bool(other == "process_cpu"));
         }
         config = config.block(name, block);

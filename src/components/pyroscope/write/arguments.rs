@@ -24,7 +24,7 @@ arguments! {
     blocks {
         /// Server that profiles are sent to. Each endpoint receives every profile and has its own queue.
         endpoint: Vec<EndpointArguments>,
-        /// Trace headers to send. Accepted without an effect, because profiles have no trace context here.
+        /// Trace headers to send. Accepted without an effect, because profiles in Alluvium carry no trace context.
         tracing: Option<TracingArguments>,
     }
 }
@@ -49,8 +49,8 @@ arguments! {
         remote_timeout: Interval = "10s",
         /// If true, a request that the server rejects with HTTP status 429 is retried.
         retry_on_http_429: bool = true,
-        /// Label whose value is sent as the header X-Scope-OrgID. If a profile has no such label, the header that the
-        /// argument headers contains is sent (not in Alloy).
+        /// Label whose value is sent as the header X-Scope-OrgID. If a profile has no such label, the header from
+        /// the argument `headers` is sent, if it is set there (not in Alloy).
         tenant_label: Option<LabelName>,
         /// URL of the server. The paths of the API are appended to the path of this URL.
         url: HttpUrl,

@@ -117,7 +117,7 @@ impl Delivery {
         Outcome::Failed(failure)
     }
 
-    /// Sends an upload unchanged to `/ingest`, with a new name in its query.
+    /// Sends the unchanged body of an upload to `/ingest`. `query` contains a new name for the upload.
     async fn ingest(&self, caller: Caller, upload: &Upload, query: &str) -> Result<(), CallError> {
         let mut headers = HeaderMap::new();
         for (name, value) in [
@@ -155,7 +155,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
             Outcome::Failed(failure) => {
                 took_nothing += 1;
-                // If a push of several profiles fails, it is unknown which of them caused the failure.
+                // If a push of several profiles fails because of a profile, it is unknown which profile that is.
                 let is_known = places.len() == 1 || matches!(failure.kind, FailureKind::Endpoint | FailureKind::Server);
                 let error = is_known.then(|| SinkError::new(failure.kind.of_sink(), failure.message.clone()));
                 refused.extend(places.into_iter().map(|index| Refused {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind, TenantId};
 
-/// The settings for labels in the arguments.
+/// The arguments of the component that concern labels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelPolicy {
     /// Labels that are set on every profile.

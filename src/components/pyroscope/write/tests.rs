@@ -250,7 +250,7 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
         started.elapsed() < Duration::from_mins(1),
         "a dead endpoint does not block a producer"
     );
-    // This number is far beyond max_backoff_retries.
+    // Far more attempts fail than the default of `max_backoff_retries`, which is 10.
     eventually("many attempts", || endpoint.requests.load(Ordering::Relaxed) > 30).await;
     eventually("the health", || recorder.health().0 == HealthState::Unhealthy).await;
     assert!(

@@ -1,4 +1,4 @@
-//! `remote.http`: the content at a URL that is polled.
+//! `remote.http`: polls a URL and exports its content.
 //!
 //! In: a request. Out: the export `content`, a string or a secret, without white space around it. If a response has a
 //! status other than 200, the last content stays.

@@ -13,7 +13,7 @@ use crate::remote::http::{DEFINITION, HttpArguments};
 use alluvium_lang::value::Value;
 use alluvium_pipeline::component::HealthState;
 
-/// A server with its next response and the requests that it has received.
+/// A server with its next response, the number of received requests, and a description of the last request.
 #[derive(Default)]
 struct Peer {
     answer: Mutex<(StatusCode, Vec<u8>)>,
@@ -60,7 +60,7 @@ fn body(url: &str) -> Body {
     Body::new().text("url", url)
 }
 
-/// Arguments with a short poll frequency, and the longest timeout that it allows.
+/// Arguments with a short time between requests. The timeout is shorter still, because it must be less than that time.
 fn often(url: &str) -> Body {
     body(url).text("poll_frequency", "1s").text("poll_timeout", "990ms")
 }

@@ -1,4 +1,4 @@
-//! Tests with objects that contain values, and the exports that are made from the values.
+//! Tests that the components export the values of a Secret or ConfigMap, against a fake API server.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `remote.s3`: the content of an object in a bucket, which is polled.
+//! `remote.s3`: polls an object in a bucket and exports its content.
 //!
 //! In: a path `s3://BUCKET/KEY`. Out: the export `content`, a string or a secret. If a later request fails, the last
 //! content stays.
@@ -33,7 +33,7 @@ mod tests;
 
 /// The argument `poll_frequency` must be longer than this duration.
 const SHORTEST_POLL: Duration = Duration::from_secs(30);
-/// Region of requests to an S3-compatible service for which no region is configured.
+/// Region that requests to an S3-compatible service are signed for if no region is configured.
 const ANY_REGION: &str = "us-east-1";
 /// Characters that are percent-encoded in the path of an object.
 const KEY: &AsciiSet = &NON_ALPHANUMERIC

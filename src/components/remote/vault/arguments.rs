@@ -32,7 +32,7 @@ arguments! {
         aws as "auth.aws": Option<AwsLogin>,
         /// Logs in with the machine's identity in Azure.
         azure as "auth.azure": Option<AzureLogin>,
-        /// Logs in with any method, with the given data.
+        /// Logs in with any method: sends the given data to the given path.
         custom as "auth.custom": Option<Custom>,
         /// Logs in with an identity in Google Cloud.
         gcp as "auth.gcp": Option<GcpLogin>,

@@ -1,7 +1,7 @@
 //! Logins with an identity that a cloud assigns to a machine or an account.
 //!
 //! In: the arguments of a login. Out: the body of the login request, which proves the identity to Vault. Every login
-//! looks up credentials and identities again. Only a nonce is stored.
+//! looks up credentials and identities again. Only the nonce of logins with an EC2 identity is stored, in a file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -58,7 +58,7 @@ pub(super) enum IdentityError {
     /// The cloud refused the identity, or cannot be reached.
     #[error(transparent)]
     Cloud(#[from] CloudError),
-    /// Google signed no token, or a value cannot be sent.
+    /// Google signed no token, or a value cannot be sent in a header.
     #[error(transparent)]
     Api(#[from] ApiError),
     /// A client of the cloud cannot be created.

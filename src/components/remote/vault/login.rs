@@ -29,8 +29,8 @@ pub(super) struct Login {
     pub(super) namespace: Option<String>,
 }
 
-/// Returns the way to obtain a token that the arguments select. `unwrapped` stores the secret ID of an AppRole, since a
-/// wrapping token can be unwrapped only once.
+/// Returns the configured way to obtain a token. `unwrapped` stores the secret ID of an AppRole, since a wrapping token
+/// can be unwrapped only once.
 pub(super) async fn way(
     arguments: &VaultArguments,
     vault: &Vault,

@@ -235,7 +235,8 @@ impl Token {
     }
 }
 
-/// Returns the part of a lease after which the lease is renewed: two thirds, but at least [`SHORTEST_LEASE`].
+/// Returns the time after which a token or secret with a lease of `seconds` is renewed or read again: two thirds of the
+/// lease, but at least [`SHORTEST_LEASE`].
 fn two_thirds(seconds: u64) -> Duration {
     (Duration::from_secs(seconds) * 2 / 3).max(SHORTEST_LEASE)
 }

@@ -18,7 +18,7 @@ use crate::remote::vault::arguments::VaultArguments;
 use alluvium_lang::value::{Number, Value};
 use alluvium_pipeline::component::HealthState;
 
-/// A server with two stores and all login methods at their usual paths.
+/// A server with three stores and the login methods that need no cloud.
 struct Vault {
     secret: Mutex<String>,
     logins: AtomicUsize,

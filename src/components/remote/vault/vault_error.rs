@@ -1,4 +1,5 @@
-//! The reason why a secret of Vault cannot be read. No error contains a secret or a part of a response.
+//! The reason why a secret of Vault cannot be read. No error contains a secret. Of a response, an error contains only
+//! the status and the error messages of the server.
 
 use std::io;
 use std::sync::Arc;

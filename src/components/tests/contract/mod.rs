@@ -1,8 +1,8 @@
 //! Tests the contract that every component must fulfil.
 //!
 //! A component starts, accepts new arguments, continues after a refused update, and stops. It leaves nothing behind,
-//! at whatever point it is aborted. The trial runs in its own process, so that all counted tasks, threads and files
-//! belong to the component. `ALLUVIUM_CONTRACT` restricts the trial to one component.
+//! at whatever point it is aborted. The test `the_trial` runs in its own process, so that all counted tasks, threads
+//! and files belong to the component. `ALLUVIUM_CONTRACT` restricts `the_trial` to one component.
 
 mod table;
 mod world;
@@ -33,7 +33,8 @@ use alluvium_profile::{Labels, RawProfile};
 use table::{ROWS, Row};
 use world::{Api, World};
 
-/// Maximum number of polls after which a component is aborted. A component that waits earlier is aborted at that point.
+/// Maximum number of points at which a component is aborted: after 0 polls, after 1 poll, and so on. After the first
+/// point that the component does not reach, because it waits earlier, no further point is tried.
 const MOST_CUTS: usize = 24;
 /// A component that is not polled within this time counts as waiting.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -45,7 +46,7 @@ fn every_component_has_a_row() {
     let rows: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
     let components: Vec<&str> = ALL.iter().map(|definition| definition.name()).collect();
     assert_eq!(rows, components);
-    // The trial needs components that can be built.
+    // `the_trial` builds every component.
     assert!(ALL.iter().all(|definition| definition.can_run()));
 }
 
@@ -67,12 +68,12 @@ fn every_component_keeps_the_contract() {
 }
 
 #[test]
-#[ignore = "run by the test above, in its own process"]
+#[ignore = "every_component_keeps_the_contract runs this test in its own process"]
 fn the_trial() {
     let world = World::new();
     let only = std::env::var("ALLUVIUM_CONTRACT").ok();
     let wanted = |row: &&Row| only.as_deref().is_none_or(|name| name == row.name);
-    // The first runtime of a process opens files that all later runtimes use.
+    // The first runtime of a process opens files that all later runtimes use. They must not be counted.
     drop(runtime());
     let mut failed = Vec::new();
     for row in ROWS.iter().filter(wanted) {

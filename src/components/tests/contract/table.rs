@@ -1,9 +1,9 @@
 //! The block bodies with which each component of `crate::ALL` is started and updated. A component without a row fails
 //! the test.
 //!
-//! Placeholders: `{api}` is the address of a server that never responds successfully, `{ok}` the address of a server
-//! that responds successfully, `{taken}` a port in use, `{folder}` a folder of this test, and `{missing}` a file that
-//! does not exist. `sink` is a receiver.
+//! Placeholders: `{api}` is the address of a server that never responds successfully, `{port}` its port, `{ok}` the
+//! address of a server that responds successfully, `{taken}` a port in use, `{folder}` a folder of this test, and
+//! `{missing}` a file that does not exist. `sink` is a receiver.
 
 /// One component of `crate::ALL`, and its bodies.
 pub(super) struct Row {
@@ -235,8 +235,8 @@ pub(super) const ROWS: &[Row] = &[
         ),
     ),
     row("prometheus.exporter.self", "", ("", "", "")),
-    // The first body has no targets, so `lazy_mode` keeps the component idle. A profiling session would cover the
-    // whole machine.
+    // The first body has no targets, so `lazy_mode` keeps the component idle. Otherwise it would profile the whole
+    // machine.
     row(
         "pyroscope.ebpf",
         "forward_to = [sink]\nlazy_mode = true",
