@@ -1,6 +1,6 @@
 //! The state of the controller for HTTP, in the shapes of Alloy's API (`/api/v0/web/components`).
 //!
-//! The structs are serialized with `serde`; `admin` serves them. Secrets appear as `(secret)`.
+//! The structs are serialized with `serde`; the layer `admin` serves them. Secrets appear as `(secret)`.
 
 use bytes::Bytes;
 use serde::Serialize;
