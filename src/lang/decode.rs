@@ -445,7 +445,8 @@ fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)]
     Arguments { attributes, blocks }
 }
 
-/// Returns the value of a literal in one of its plain forms; `None` for other literals.
+/// Returns the value of a literal in a plain form: a keyword, an empty list or object, a string without escapes, or a
+/// decimal integer without a sign. `None` for any other text.
 fn literal(text: &str) -> Option<Value> {
     match text {
         "true" => return Some(Value::Bool(true)),
