@@ -1,12 +1,12 @@
 //! The catalogue of diagnostic codes. An entry explains a code and shows a configuration that triggers the code, and
 //! the corrected configuration.
 //!
-//! The texts are files `catalogue/ID.md`, compiled in. A file has prose first, then a fenced block `LANGUAGE bad` and a
-//! fenced block `LANGUAGE fixed`; the language is `alloy` or `hcl`. Words after `bad` name the trigger: `bytes` (an
-//! escape `\xHH` stands for the byte with this value), `run` (the text is loaded, not only checked), `build` (the text
-//! is loaded while the storage folder is unusable), `update` (the text is loaded after the fixed text, while the
-//! storage folder is unusable). Tests load every example; the reference page and `alluvium validate --explain` print
-//! the examples.
+//! The texts are files `catalogue/ID.md`, compiled into the program. A file has prose first, then a fenced block
+//! `LANGUAGE bad` and a fenced block `LANGUAGE fixed`; the language is `alloy` or `hcl`. Usually a check of the bad
+//! text triggers the code. A word after `bad` says what differs: `bytes` (an escape `\xHH` stands for the byte with
+//! this value), `run` (the text is loaded, not only checked), `build` (the text is loaded while the storage folder
+//! is unusable), `update` (the text is loaded after the fixed text, while the storage folder is unusable). Tests load
+//! every example; the reference page and `alluvium validate --explain` print the examples.
 
 use crate::codes::{ALL, Code, TEXTS};
 
@@ -15,13 +15,13 @@ use crate::codes::{ALL, Code, TEXTS};
 pub struct Example {
     /// Language of the text: `alloy` or `hcl`.
     pub language: &'static str,
-    /// The trigger, as described at the top of this file; empty if a check triggers the code.
+    /// The word after `bad`, as described at the top of this file; empty if a check of the text triggers the code.
     pub how: &'static str,
     /// The text of the configuration.
     pub text: &'static str,
 }
 
-/// Finds the code with this identifier, such as `E0301`. Upper and lower case are equal.
+/// Finds the code with this identifier, such as `E0301`, in upper or lower case.
 pub fn find(id: &str) -> Option<Code> {
     ALL.iter().find(|code| code.id.eq_ignore_ascii_case(id)).copied()
 }

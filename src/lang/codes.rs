@@ -4,8 +4,8 @@
 //! [`crate::catalogue`] for the format). Then `UPDATE_EXPECT=1 cargo test --test integration catalogue`
 //! regenerates the reference page. A code that is no longer reported is removed.
 //!
-//! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components,
-//! `W` warnings.
+//! The first characters of a code name its area: `E00` lexical errors, `E01` grammar, `E02` evaluation, `E03` the check
+//! of a body against its schema, `E04` the graph, `E05` components, `W` warnings.
 
 /// A kind of diagnostic, by its stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +55,7 @@ codes! {
     MISSING_ATTRIBUTE "E0303" "a required attribute is missing";
     MISSING_BLOCK "E0304" "a required inner block is missing";
     DUPLICATE_ATTRIBUTE "E0305" "an attribute given twice";
-    DUPLICATE_BLOCK "E0306" "an inner block given twice where one is allowed";
+    DUPLICATE_BLOCK "E0306" "an inner block given twice where only one is allowed";
     LABEL_REQUIRED "E0307" "an inner block without its label";
     LABEL_REFUSED "E0308" "a label where none is allowed";
     MUST_BE_BLOCK "E0309" "a block written as an attribute";
@@ -69,7 +69,7 @@ codes! {
     SELF_REFERENCE "E0406" "a component that refers to itself";
     STABILITY "E0407" "a component, block or function below the minimum stability level";
     TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of all blocks";
-    UNSUPPORTED_BLOCK "E0409" "a configuration block that this program does not support";
+    UNSUPPORTED_BLOCK "E0409" "a configuration block that the running command does not support";
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
     NOT_BUILT "E0411" "a component that this version knows but cannot run: `run` refuses it";
     FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";
@@ -82,7 +82,7 @@ codes! {
     WILL_NOT_RUN "W0002" "a component that this version knows but cannot run: `validate` warns, and `run` refuses it";
     UNUSED_COMPONENT "W0003" "a component whose exports are never used and that does nothing else";
     UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that is never used";
-    NO_EFFECT "W0005" "a configuration block that has no effect here";
+    NO_EFFECT "W0005" "a configuration block that has no effect in Alluvium";
     SHADOWED_LIBRARY "W0006" "a component that hides a name of the standard library";
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Strings and numbers convert to each other, bools to no other type; secrets never become strings. Null converts to
 //! every type: a null attribute counts as not set, and a null element of a list or map becomes the zero value of the
-//! element type.
+//! element type. Targets differ: a bool label becomes a string, and neither a target nor a label may be null.
 
 use std::sync::Arc;
 

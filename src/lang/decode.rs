@@ -1,5 +1,5 @@
-//! Decodes a body against its schema: checks names, counts, labels and types, with positions, and returns an
-//! [`Arguments`].
+//! Decodes a body against its schema: checks names, counts, labels and types, reports errors with their positions, and
+//! returns an [`Arguments`].
 //!
 //! The caller decides how an expression becomes a value ([`Resolve`]): the engine evaluates it, `validate` only checks
 //! types. A body is always decoded to its end, so that all errors are reported at once.
@@ -61,8 +61,8 @@ impl Resolve for Evaluate<'_> {
     }
 }
 
-/// Attribute names and defaults of schemas, computed once and shared by all bodies. Holds a list for each schema of the
-/// program that has been used.
+/// Attribute names and defaults of schemas, computed once and shared by all bodies. Holds one list for each combination
+/// of a schema and overrides that a decoded body has used.
 #[derive(Default)]
 pub struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
 
@@ -445,7 +445,8 @@ fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)]
     Arguments { attributes, blocks }
 }
 
-/// Returns the value of a literal in one of its plain forms; `None` for other literals.
+/// Returns the value of a literal in a plain form: a keyword, an empty list or object, a string without escapes, or a
+/// decimal integer without a sign. `None` for any other text.
 fn literal(text: &str) -> Option<Value> {
     match text {
         "true" => return Some(Value::Bool(true)),

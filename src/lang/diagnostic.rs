@@ -293,7 +293,8 @@ fn excerpt(source: &Source, span: Span) -> Snippet<'_, Annotation<'_>> {
         .annotation(AnnotationKind::Primary.span(start..end))
 }
 
-/// Returns `file`, `start` and `end`. Positions count from 1, columns and offsets are bytes, the end is exclusive.
+/// Returns `file`, `start` and `end`. Lines and columns count from 1, offsets from 0. Columns and offsets count bytes.
+/// The end is exclusive.
 fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json::Value> {
     let point = |offset: usize| {
         let (line, column) = source.position(offset);
@@ -319,8 +320,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the edit distance in characters; a swap of two neighbours counts once. Returns `None` if the distance is
-/// above `max`, or if a name has more than 200 characters.
+/// Returns the edit distance in characters; a swap of two adjacent characters counts as one edit. Returns `None` if the
+/// distance is above `max`, or if a name has more than 200 characters.
 fn distance(left: &[char], right: &str, max: usize) -> Option<usize> {
     // The distance is at least the difference in length, which excludes most names at once.
     if left.len() > 200 || left.len().abs_diff(right.chars().count()) > max {

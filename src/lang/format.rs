@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostics;
 use crate::source::{Source, Span};
 use crate::{hcl, parser, printer};
 
-/// Maximum number of passes before the text counts as unstable. All shipped Alloy files are stable after the first.
+/// Maximum number of passes before the text counts as unstable. The files in `config/` are stable after the first pass.
 const MAX_PASSES: usize = 6;
 
 /// Formats a configuration from standard input: [`fmt_named`] with the name `<stdin>`.

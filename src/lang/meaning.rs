@@ -1,6 +1,6 @@
 //! Compares the meaning of two trees; ignores redundant parentheses, the notation of literals, and quotes of keys.
 //!
-//! The conversion between the two syntaxes checks its results with this module.
+//! The conversion between Alloy syntax and HCL checks its results with this module.
 
 use std::mem;
 

@@ -134,7 +134,7 @@ impl<'a> Scanner<'a> {
                     other => format!("illegal character {other:?}"),
                 };
                 self.report(codes::ILLEGAL_CHARACTER, start, message);
-                // The terminator insertion keeps its state.
+                // An illegal character does not change `insert_terminator`.
                 return self.token(TokenKind::Illegal, start);
             }
         };

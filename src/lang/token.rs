@@ -13,7 +13,7 @@ pub struct Token {
     pub span: Span,
 }
 
-/// The kinds of tokens; a closed set.
+/// The kinds of tokens that the scanner distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenKind {
     /// Invalid text that has been reported already; the parser skips it.

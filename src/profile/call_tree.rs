@@ -80,7 +80,8 @@ impl Size {
 /// Maximum number of distinct frames, as in folded text.
 const MAX_NAMES: usize = 1 << 16;
 
-/// Maximum number of bytes of texts that are looked up as frames. An upload may refer to one long text in many places.
+/// Maximum number of bytes of texts that are looked up as frames, counting each repetition. An upload may refer to one
+/// long text in many places, and each lookup hashes the whole text.
 const MAX_LOOKUP_BYTES: usize = 1 << 31;
 
 /// A size that grows up to a limit.

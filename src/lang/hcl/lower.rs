@@ -212,7 +212,7 @@ impl Lowerer<'_> {
 
     fn node(&mut self, kind: ExpressionKind, span: Span, height: u16) -> Expression {
         if height >= MAX_DEPTH {
-            let message = format!("expressions or blocks are nested more than {MAX_DEPTH} deep");
+            let message = format!("expressions or blocks are nested more than {MAX_DEPTH} levels deep");
             self.diagnostics
                 .push(Diagnostic::error(codes::TOO_DEEP, self.source, span, message));
             return null(span);
@@ -302,7 +302,7 @@ impl Lowerer<'_> {
                 let span = self.span(other.span());
                 self.refuse(
                     span,
-                    "the key of a field is a name or a plain string",
+                    "the key of a field must be a name or a plain string",
                     "Alloy does not evaluate keys",
                 );
                 ("".into(), other.span())

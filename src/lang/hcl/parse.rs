@@ -20,7 +20,10 @@ pub(crate) fn parse(source: &Source) -> (File, Diagnostics) {
     };
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
     if let Some(at) = tokens::too_deep(text) {
-        let message = format!("expressions or blocks are nested more than {} deep", tokens::MAX_DEPTH);
+        let message = format!(
+            "expressions or blocks are nested more than {} levels deep",
+            tokens::MAX_DEPTH
+        );
         let span = Span::new(at, at + 1);
         return empty(Diagnostic::error(codes::TOO_DEEP, source, span, message).into());
     }

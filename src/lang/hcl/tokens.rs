@@ -17,7 +17,7 @@ pub(crate) struct Token {
     pub span: Span,
 }
 
-/// The kinds of tokens; a closed set.
+/// The kinds of tokens that [`tokens`] distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Newline,

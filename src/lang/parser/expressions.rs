@@ -20,7 +20,7 @@ impl Parser<'_> {
     /// Reports that the text nests too deeply and stops parsing: further reports would not help.
     pub(super) fn too_deep(&mut self) -> Expression {
         let span = self.token.span;
-        let message = format!("expressions or blocks are nested more than {MAX_DEPTH} deep");
+        let message = format!("expressions or blocks are nested more than {MAX_DEPTH} levels deep");
         self.report(codes::TOO_DEEP, span, message, None);
         self.has_given_up = true;
         self.skip_to(&[]);
@@ -381,7 +381,7 @@ const fn precedence(kind: TokenKind) -> u8 {
         | TokenKind::GreaterEqual => 3,
         TokenKind::Add | TokenKind::Subtract => 4,
         TokenKind::Multiply | TokenKind::Divide | TokenKind::Modulo => 5,
-        // `power` handles `^` before a loop sees it.
+        // `power` handles `^`, so the loop in `binary` never sees it.
         _ => 0,
     }
 }

@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         if !self.at(TokenKind::Identifier) {
             let message = format!("expected the name of an attribute or a block, got {}", self.token.kind);
             self.report(codes::EXPECTED_STATEMENT, self.token.span, message, None);
-            // Consume at least one token, or a stray closing bracket would loop for ever.
+            // Consume at least one token, so that a stray closing bracket cannot cause an endless loop.
             if self.at(TokenKind::LeftCurly) {
                 self.skip_statement();
                 return None;

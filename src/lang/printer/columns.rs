@@ -168,7 +168,7 @@ fn trim(aligned: &[u8]) -> String {
     for byte in aligned {
         match (bracket, *byte) {
             (Some(open), byte) if byte == open => bracket = None,
-            // A string continues after the newline: both lines have markers.
+            // Text between markers stays unchanged. A newline in a string is not between markers, see `align`.
             (Some(_), byte) => output.push(byte),
             (None, b' ' | b'\t') => blanks.push(*byte),
             (None, b'\n') => {

@@ -67,7 +67,7 @@ struct State<'a> {
     operands: &'a [Value],
     /// Index of the next operand.
     next: usize,
-    /// True once an operand was chosen by its number: unused operands are then not an error.
+    /// True once an operand was chosen by its number: unused operands are then not reported.
     reordered: bool,
 }
 

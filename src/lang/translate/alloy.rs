@@ -53,7 +53,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
         } else if let Some(form) = forms.iter().find(|form| is_one_string(form)) {
             self.push(form);
         } else {
-            return Err(refuse(self.0.source, field.name.span, "Alloy cannot write this key"));
+            return Err(refuse(self.0.source, field.name.span, "Alloy does not allow this key"));
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
     // there.
     const UNARY_OPERAND: u8 = 51;
 
-    // HCL distinguishes equality from order comparisons.
+    // In HCL, order comparisons bind tighter than equality; in Alloy, both have the same precedence.
     fn precedence(operator: TokenKind) -> u8 {
         match operator {
             TokenKind::Or => 1,
@@ -47,8 +47,8 @@ impl<'a> Writer<'a> for Hcl<'a> {
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics> {
         self.name(&attribute.name.name, attribute.name.span)?;
         self.push(" = ");
-        // The closing word of a heredoc must be alone on its line. If a comment follows, the text is written as one
-        // string.
+        // The closing word of a heredoc must be alone on its line. If a comment follows it, the text is written as
+        // a quoted string.
         let alone = !self.0.comments.is_behind(attribute.span().end);
         match alone.then(|| heredoc(&attribute.value)).flatten() {
             Some(text) => self.push(&text),
@@ -62,7 +62,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
         self.name(parts.next().unwrap_or_default(), block.name.span)?;
         let mut labels: Vec<&str> = parts.collect();
         match &block.label {
-            // Inside a component, a single label would be a part of the name.
+            // Inside a component, a single label would be a part of the name, so an empty label precedes it.
             Some(label) => {
                 if labels.is_empty() && context == BlockContext::Arguments {
                     labels.push("");

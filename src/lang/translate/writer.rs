@@ -1,6 +1,6 @@
 //! The common part of both printers: bodies, expressions, lists on several lines, and the comments between elements.
 //!
-//! In: a tree. Out: its text, in an [`Output`]; `fmt` of the language does the layout. The differences (names,
+//! In: a tree. Out: its text, in an [`Output`]; `fmt` of the target language does the layout. The differences (names,
 //! literals, operators) are in the implementations, `alloy` and `hcl`.
 
 use super::comments::Comments;

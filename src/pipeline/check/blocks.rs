@@ -18,7 +18,7 @@ arguments! {
     pub(crate) struct ArgumentBody {
         /// Description of the argument.
         comment: Arc<str> = "",
-        /// Value if the user of the module sets none; only with `optional`.
+        /// Value that applies if the user of the module sets none; used only if `optional` is true.
         default: Value = null,
         /// If true, the user of the module may omit the argument.
         optional: bool = false,
@@ -40,9 +40,9 @@ arguments! {
         collection: Vec<Value>,
         /// If true, the metrics of the components in the template are exported.
         enable_metrics: bool = false,
-        /// If true, a string item becomes a part of component ids only as a hash.
+        /// If true, component ids contain a hash of a string that identifies an item, instead of the string.
         hash_string_id: bool = false,
-        /// Field that identifies an item; the whole item if empty.
+        /// Field that identifies an item. If empty, the whole item is used instead.
         id: Arc<str> = "",
         /// Name of the item in the template.
         var: Arc<str>,

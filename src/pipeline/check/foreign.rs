@@ -1,7 +1,8 @@
 //! The components of Alloy that Alluvium does not have.
 //!
-//! The list contains only names, so that a diagnostic can distinguish a block meant for Alloy from a misspelt one. A
-//! name is removed from this list when Alluvium supports its arguments. The list contains the components of Alloy 1.18.
+//! With these names, a diagnostic can distinguish a block that is meant for Alloy from a misspelt one. A name is
+//! removed from the list when Alluvium supports the arguments of the component. The names are those of
+//! Alloy 1.18.
 
 /// Names of the components that exist only in Alloy, sorted.
 pub const NAMES: &[&str] = &[

@@ -17,7 +17,7 @@ use alluvium_lang::{Diagnostics, Source};
 pub(crate) const CONSTANTS: &str = "constants";
 /// The fields of `constants`.
 pub(crate) const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
-/// Name of the constant that contains the folder of the text in which the expression is written.
+/// Name of the constant that contains the folder of the text that uses the constant.
 pub(crate) const MODULE_PATH: &str = "module_path";
 
 /// The nodes of one scope, and their references to each other.
@@ -47,7 +47,7 @@ pub(crate) struct GraphNode {
     pub id: Arc<str>,
     /// The kind of the block, with the data of that kind.
     pub kind: NodeKind,
-    /// The block with its source; without the template for a `foreach`.
+    /// The block with its source. For a `foreach`, the block does not contain the template.
     pub block: Arc<SourceBlock>,
     /// Nodes of this scope that the node refers to, sorted.
     pub references: Vec<usize>,

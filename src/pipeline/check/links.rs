@@ -330,7 +330,8 @@ impl Finder<'_, '_, '_> {
     }
 }
 
-/// Returns some value of a type that has no fields, so that field accesses can be checked.
+/// Returns an arbitrary value of a type whose values have no fields, so that [`field`] reports an access to a field.
+/// Returns `None` for other types.
 fn without_fields(kind: &Kind) -> Option<Value> {
     match kind {
         Kind::Bool => Some(Value::Bool(false)),

@@ -16,7 +16,7 @@ use alluvium_lang::{Diagnostic, Diagnostics, Source, codes, parse};
 pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
     components(graph, &mut diagnostics);
-    // A configuration that only imports is a library for other configurations.
+    // Without components, the texts are a library: other configurations use the declarations and imports.
     if graph.nodes.iter().all(|node| matches!(node.kind, NodeKind::Import(_))) {
         return diagnostics;
     }

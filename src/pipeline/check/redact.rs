@@ -118,8 +118,8 @@ fn strings(expression: &Expression, spans: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// Redacts strings that no schema covers: strings after a suspicious word (in a comment or in an object of a module),
-/// and user and password in URLs.
+/// Redacts strings that no schema covers: strings after a suspicious word (in a comment, or in an object in the
+/// arguments of a module), and user and password in URLs.
 fn line(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
     let word = SUSPICIOUS_WORDS

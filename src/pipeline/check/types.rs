@@ -24,7 +24,7 @@ pub(super) fn export_kind(graph: &Graph, node: usize) -> Kind {
 /// Resolves references to types instead of values.
 pub(super) struct Static<'a> {
     pub(super) graph: &'a Graph,
-    /// The environment of the graph, its own scope first.
+    /// The environment of the graph's scope, which leads to the enclosing scopes; `None` to use only the graph.
     pub(super) env: Option<&'a Env<'a>>,
 }
 

@@ -37,7 +37,8 @@ impl Stability {
 /// context before it returns.
 pub(crate) type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError>;
 
-/// A kind of component with arguments of type `A`. Each is a constant, listed in order in `components::ALL`.
+/// A kind of component with arguments of type `A`. Each is a constant; `components::ALL` lists them, sorted by
+/// name.
 #[derive(Debug)]
 pub struct Definition<A: 'static> {
     /// Full name, such as `pyroscope.scrape`.

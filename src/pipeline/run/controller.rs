@@ -235,11 +235,10 @@ impl Controller {
         Ok(warnings)
     }
 
-    /// Prepares a load and swaps it in. If a component cannot be built or updated, this function stops components that
-    /// hold an exclusive resource and tries once more. It stops components that the new configuration does not contain,
-    /// and components whose arguments differ in it. The second attempt rebuilds the components with other arguments, so
-    /// that two components can swap resources. If the second attempt fails as well, the stopped components are started
-    /// again.
+    /// Prepares a load and swaps it in. If a component cannot be built or updated, this function stops the components
+    /// that hold an exclusive resource and that the new configuration either does not contain or contains with other
+    /// arguments. Then it tries once more. The second attempt rebuilds the components with other arguments, so that two
+    /// components can swap resources. If the second attempt fails as well, the stopped components are started again.
     async fn attempt(&self, request: LoadRequest, first: &Source) -> Result<SwapResult, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, request) = (self.inner.clone(), request.clone());

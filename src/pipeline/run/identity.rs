@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::check::blocks::ForeachBody;
 use alluvium_lang::value::{Number, Value};
 
-/// Returns the items of a collection with their ids, in order. Equal items are numbered. For strings, numbers and bools
-/// the ids are the same as in Alloy.
+/// Returns the items of a collection with their ids, in order. Each id ends in a number, which distinguishes items
+/// that would otherwise have the same id. For strings, numbers and bools the ids are the same as in Alloy.
 pub(super) fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     let field = &foreach.id;
     let of_string = if foreach.hash_string_id { hash } else { plain };

@@ -1,8 +1,8 @@
 //! A running scope: the nodes of a graph with their values. The configuration itself and every module is an instance.
 //!
 //! Instances form a tree. The tree is rebuilt at each load and whenever its shape changes, for example the items of a
-//! `foreach`. The old and the new tree share their components. The values of a tree change only while the controller
-//! holds its lock for changes.
+//! `foreach`. The old and the new tree share the components that stay. The values of a tree change only while the
+//! controller holds its lock for changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

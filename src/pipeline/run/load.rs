@@ -186,9 +186,9 @@ impl Loader {
         old.or(all)
     }
 
-    /// Builds a tree. New components are built before any component is updated, and thus with the current values. If an
-    /// evaluation fails because of a value that an update would change, a second attempt updates components during the
-    /// build. If the second attempt fails as well, it undoes its updates.
+    /// Builds a tree. New components are built before any component is updated, so they use the exports from before the
+    /// updates. If an evaluation fails because of a value that an update would change, a second attempt updates
+    /// components during the build. If the second attempt fails as well, it undoes its updates.
     fn prepare(
         &self,
         graph: &Arc<Graph>,

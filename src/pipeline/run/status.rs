@@ -1,6 +1,6 @@
 //! The state of the controller for HTTP, in the shapes of Alloy's API (`/api/v0/web/components`).
 //!
-//! The structs are serialized with `serde`; `admin` serves them. Secrets appear as `(secret)`.
+//! The structs are serialized with `serde`; the layer `admin` serves them. Secrets appear as `(secret)`.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -43,7 +43,7 @@ pub struct ComponentView {
     pub referenced_by: Vec<String>,
     /// Ids of the components that this component sends data to.
     pub data_flow_edges_to: Vec<String>,
-    /// Health of the component: the worst of all aspects.
+    /// Health of the component: the worst of its task, its last evaluation and its own report.
     pub health: HealthView,
     /// Always empty; Alloy's page expects the field.
     pub original: &'static str,

@@ -1,7 +1,7 @@
 //! `json_path(json, path)`: the values that a JSONPath selects, in document order.
 //!
 //! Supports `$`, `.name`, `.*`, `..name`, `..*`, `['name']`, `[0]`, `[-1]`, `[*]`, slices `[1:3]`, unions `[0,2]` and
-//! filters `[?(@.name == 'x')]` ([`parse`]). Scripts `[(...)]` are an error, as in Alloy.
+//! filters `[?(@.name == 'x')]`; [`parse`] lists the operators of filters. Scripts `[(...)]` are an error, as in Alloy.
 
 mod parse;
 mod path;

@@ -9,7 +9,7 @@ pub(super) enum Filter {
     Value(Json),
     Pattern(Expression),
     List(Vec<Filter>),
-    /// A path; relative to the document if true, otherwise to the element.
+    /// A path, preceded by a flag: true if the path starts at the document, false if it starts at the element.
     Path(bool, Vec<Step>),
     Not(Box<Filter>),
     Binary(&'static str, Box<Filter>, Box<Filter>),

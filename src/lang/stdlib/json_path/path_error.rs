@@ -1,4 +1,5 @@
-//! The reason why a text is not a path. Paths are part of the configuration, so each error shows the wrong part.
+//! The reason why a text is not a path. A path is never a secret, so an error may show the
+//! invalid part.
 
 use alluvium_base::re2::Re2Error;
 
@@ -31,7 +32,7 @@ pub(super) enum PathError {
     /// A filter continues after its condition.
     #[error("unexpected `{0}` in a filter")]
     Rest(String),
-    #[error("a filter nests more than {MAX_DEPTH} deep")]
+    #[error("a filter nests more than {MAX_DEPTH} levels deep")]
     TooDeep,
     #[error("a filter ends where a value is expected")]
     NoValue,

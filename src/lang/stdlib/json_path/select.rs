@@ -1,6 +1,7 @@
 //! Evaluates a path on a document, and filters on elements.
 //!
-//! If an operator does not support the types of its values, the comparison is false, as in the library that Alloy uses.
+//! An order comparison or match is false if it does not support the types of its operands, as in the library that Alloy
+//! uses.
 
 use serde_json::Value as Json;
 

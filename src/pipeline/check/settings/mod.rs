@@ -30,7 +30,7 @@ arguments! {
         write_to: Vec<Value> = [],
     }
     blocks {
-        /// A sampler that replaces the fraction.
+        /// A sampler that replaces `sampling_fraction`.
         sampler: Option<Sampler>,
     }
 }

@@ -1,4 +1,4 @@
-//! Entries of live debugging, and their formats: text like Alloy's, and JSON for the page.
+//! Entries of live debugging, and their formats: text like Alloy's, and JSON for the web page.
 //!
 //! A component creates an entry on the data path, so the entry only shares existing data. Everything costly
 //! (formatting, reading a profile) happens in this file, when the entry is written for a watcher.
@@ -28,7 +28,7 @@ pub struct TimedEntry {
 /// The labels of a target, by name.
 pub type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
-/// Maximum size of a profile whose samples are counted, in bytes.
+/// Maximum transmitted size of a profile whose samples are counted, in bytes.
 const MAX_COUNTED_BYTES: usize = 256 << 10;
 /// Maximum uncompressed size of a profile whose samples are counted, in bytes.
 const MAX_UNCOMPRESSED_BYTES: usize = 4 << 20;
@@ -175,7 +175,7 @@ impl Change {
 impl Entry {
     /// Approximate number of bytes that the entry keeps alive.
     pub(super) fn weight(&self) -> usize {
-        // The texts are shared with the data; beside them, a hundred bytes per label is a safe estimate.
+        // Label names and values are shared with the data and do not count; 100 bytes per label cover the rest.
         let labels = |labels: &LabelSet| labels.len() * 100;
         64 + match self {
             Self::Target(set) => labels(set),

@@ -47,7 +47,7 @@ fn no_entry_is_made_while_nobody_looks() {
     assert_eq!(made.load(Ordering::Relaxed), 2);
     drop((watch, second));
     tell();
-    assert_eq!(made.load(Ordering::Relaxed), 2, "the last one has gone");
+    assert_eq!(made.load(Ordering::Relaxed), 2, "the last watcher has gone");
     assert!(!handle.is_watched());
 }
 
@@ -55,7 +55,7 @@ fn no_entry_is_made_while_nobody_looks() {
 fn sampling_is_asked_before_an_entry_is_made() {
     let (hub, handle) = hub_with("a");
     let _watch = hub.subscribe("a", 0.0).unwrap();
-    handle.tell(|| panic!("made although nobody wanted it"));
+    handle.tell(|| panic!("an entry was created although no watcher wanted it"));
     let _half = hub.subscribe("a", 0.5).unwrap();
     let made = AtomicUsize::new(0);
     for _ in 0..1000 {
@@ -92,7 +92,7 @@ async fn entries_that_keep_much_alive_are_fewer() {
     };
     (0..100).for_each(|_| handle.tell(|| Entry::Profile(ProfileFacts::of(&profile))));
     let batch = watch.next().await.unwrap();
-    assert_eq!(batch.entries.len(), 31, "8 MiB in all");
+    assert_eq!(batch.entries.len(), 31, "8 MiB in total");
     assert_eq!(batch.dropped, 69);
 }
 
@@ -105,7 +105,7 @@ async fn a_watch_ends_with_the_component_or_when_it_is_forbidden() {
     assert_eq!(
         watch.next().await.unwrap().entries.len(),
         1,
-        "what was told is still read"
+        "the entries before the end are still delivered"
     );
     assert!(watch.next().await.is_none());
     assert!(hub.subscribe("a", 1.0).is_none(), "the component has gone");
@@ -114,7 +114,7 @@ async fn a_watch_ends_with_the_component_or_when_it_is_forbidden() {
     let mut watch = hub.subscribe("a", 1.0).unwrap();
     hub.disable();
     assert!(watch.next().await.is_none());
-    handle.tell(|| panic!("nobody looks any more"));
+    handle.tell(|| panic!("an entry was created although nobody watches any more"));
 }
 
 #[test]

@@ -388,7 +388,7 @@ impl<'a> Stage<'a> {
 }
 
 fn too_deep(text: &SourceBlock) -> Diagnostics {
-    let message = format!("modules are nested more than {MAX_DEPTH} deep");
+    let message = format!("modules are nested more than {MAX_DEPTH} levels deep");
     block_error(codes::MODULE_RECURSION, text, message)
         .hint("does a module instantiate or import itself?")
         .into()
