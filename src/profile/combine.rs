@@ -79,7 +79,7 @@ pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, Com
     Ok(Some(builder.finish()))
 }
 
-/// Converts the values of the sample type with the index `value` to another unit.
+/// Returns a copy of `profile` in which the values of the sample type with the index `value` are in `unit`.
 pub fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) -> Result<Profile<'a>, CombineError> {
     let mut converted = profile.clone();
     let width = profile.sample_types.len();

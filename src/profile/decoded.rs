@@ -1,7 +1,7 @@
 //! Decoded profiles that can be passed between threads: columns together with the buffer that holds their texts.
 //!
-//! In: a buffer and a function that decodes it. Out: [`DecodedProfile`]. A sink can use the columns of a decoded
-//! profile directly, or convert them to the bytes of a [`RawProfile`].
+//! In: a buffer and a function that decodes it. Out: [`Columns`]. A [`DecodedProfile`] contains such columns. A sink
+//! can use them directly, or convert them to the bytes of a [`RawProfile`].
 
 use std::convert::Infallible;
 use std::fmt;

@@ -5,8 +5,8 @@
 //! per stack and 8 more per cumulative type. The first profile has no difference. Values that are states (`inuse_*`)
 //! are passed on unchanged. If the sum of a cumulative type is smaller than before, the process was restarted, and the
 //! new values are the whole increase. If the value of a single stack decreased while the sum did not, the increase of
-//! the stack is 0. Such decreases occur because Go scales and rounds sampled counts. Without this rule, the whole past
-//! of the stack would appear as one spike.
+//! the stack is 0. Such decreases occur because Go scales and rounds sampled counts. If a decrease counted as a
+//! restart, the whole past of the stack would appear as one spike.
 
 use xxhash_rust::xxh3::Xxh3;
 

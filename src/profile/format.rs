@@ -1,7 +1,7 @@
-//! Formats values with units for readers. The web page formats them the same way.
+//! Formats values with units, so that people can read them. The web page formats them the same way.
 //!
 //! Times are in ns, us, ms, s, min, h; bytes are in B, KiB, MiB, GiB, TiB; counts are plain or in K, M, G. A number
-//! that needs a fraction has three significant digits. Unknown units are appended unchanged.
+//! that needs a fraction has at most three significant digits. Unknown units are appended unchanged.
 
 const NANOSECONDS: [(f64, &str); 6] = [
     (3600e9, "h"),

@@ -29,8 +29,8 @@ pub enum LabelsError {
     },
 }
 
-/// Maximum length of the part of a name or value that an error shows, in bytes. A push may produce one error per
-/// profile.
+/// Maximum length of the part of a name or value that an error shows, in bytes. The part is short, because a push may
+/// produce one error per profile.
 const EXCERPT_BYTES: usize = 400;
 
 fn excerpt(text: &str) -> &str {

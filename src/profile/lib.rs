@@ -1,8 +1,8 @@
 //! Profiles in memory, as all stages of the program share them.
 //!
 //! Components pass on a profile as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only
-//! stages that need the contents decode them ([`pprof`]). A profile received in another format is already decoded:
-//! [`DecodedProfile`]. This layer does no I/O, uses no serde, and does not depend on tables or protocols.
+//! stages that need the contents decode them ([`pprof`]). A profile received in another format is passed on
+//! decoded, as a [`DecodedProfile`]. This layer does no I/O, uses no serde, and does not depend on tables or protocols.
 
 pub mod call_tree;
 pub mod combine;

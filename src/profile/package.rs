@@ -104,8 +104,8 @@ fn has_go_form(function: &str) -> bool {
     dot && !function.starts_with(['_', '<', '[']) && !SUFFIXES.iter().any(|suffix| function.contains(suffix))
 }
 
-/// Returns the symbol up to the first dot after the last slash of the import path. Type parameters and receivers may
-/// also contain paths.
+/// Returns the symbol up to the first dot after the last slash of the import path. Type parameters and receivers are
+/// cut off first, because they may also contain slashes and dots.
 fn go(function: &str) -> &str {
     let path = function.split(['(', '[']).next().unwrap_or(function);
     let path = path.strip_prefix("type:.eq.").unwrap_or(path);
@@ -152,7 +152,8 @@ fn java(function: &str) -> &str {
     class.rsplit_once(['.', '/']).map_or(class, |(package, _)| package)
 }
 
-/// Returns the name of the package folder for an installed module, and the file for other modules.
+/// Returns the first folder of an installed or standard module (or its file without `.py`), `python` for a frozen
+/// module, and the path of the file for other modules.
 fn python(file: &str) -> &str {
     if let Some(rest) = after(file, "/site-packages/").or_else(|| after(file, "/dist-packages/")) {
         return module(rest);

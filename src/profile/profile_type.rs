@@ -32,7 +32,7 @@ impl ProfileTypeId {
         &self.0
     }
 
-    /// Parses the five parts. Fails for any other number of parts.
+    /// Parses the parts, like [`ProfileType::from_str`].
     pub fn parts(&self) -> Result<ProfileType, ProfileTypeError> {
         self.0.parse()
     }

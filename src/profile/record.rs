@@ -44,7 +44,7 @@ impl Writer {
         Self::of_version(VERSION, time_ms)
     }
 
-    /// Starts a record of another version, in which the kind of file has other fields than in version 1.
+    /// Starts a record of another version, in which the fields of the file differ from version 1.
     pub fn of_version(version: u8, time_ms: i64) -> Self {
         let mut out = Vec::with_capacity(256);
         out.push(version);
@@ -52,12 +52,12 @@ impl Writer {
         Self(out)
     }
 
-    /// Adds a number that belongs to the kind of file.
+    /// Adds a number to the fields of the file, which lie between time and id.
     pub fn number(&mut self, number: u32) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
-    /// Adds a text that belongs to the kind of file.
+    /// Adds a text to the fields of the file, which lie between time and id.
     pub fn text(&mut self, text: &str) {
         self.number(text.len() as u32);
         self.0.extend_from_slice(text.as_bytes());
@@ -79,7 +79,7 @@ impl Writer {
 pub struct Reader<'a> {
     payload: &'a Bytes,
     position: usize,
-    /// Version, which determines the fields of the kind of file.
+    /// Version, which determines the fields of the file.
     pub version: u8,
     /// Time in milliseconds since 1970.
     pub time_ms: i64,
@@ -108,12 +108,12 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Reads the next number that belongs to the kind of file.
+    /// Reads the next number of the fields of the file, which lie between time and id.
     pub fn number(&mut self) -> Result<u32, RecordError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Reads the next text that belongs to the kind of file.
+    /// Reads the next text of the fields of the file, which lie between time and id.
     pub fn text(&mut self) -> Result<&'a str, RecordError> {
         let length = self.number()? as usize;
         std::str::from_utf8(self.take(length)?).map_err(|_| RecordError::Text)

@@ -10,8 +10,8 @@ use crate::labels::{Labels, PROFILE_NAME};
 use crate::profile_type::ProfileType;
 use alluvium_base::re2::{Expression, Re2Error};
 
-/// Maximum size in bytes of a compiled regular expression, and also of the automaton that is built while it runs. Users
-/// must not be able to exceed this limit.
+/// Maximum size in bytes of a compiled regular expression, and also of the automaton that is built while it runs. The
+/// expressions come from users, so their memory must be bounded.
 const REGEX_SIZE_LIMIT: usize = 1 << 20;
 /// Maximum length of a selector in bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
@@ -21,13 +21,13 @@ pub(crate) const MAX_MATCHERS: usize = 32;
 /// The comparison of a matcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchOp {
-    /// `=`: the value equals this text.
+    /// `=`: the label has the value of the matcher.
     Equal,
-    /// `!=`: the value differs from this text.
+    /// `!=`: the label has another value than the matcher.
     NotEqual,
-    /// `=~`: the whole value matches a regular expression.
+    /// `=~`: the whole value of the label matches the regular expression of the matcher.
     Regex,
-    /// `!~`: the whole value does not match a regular expression.
+    /// `!~`: the whole value of the label does not match the regular expression of the matcher.
     NotRegex,
 }
 
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
             if self.take("}") {
                 break;
             }
-            // The number is checked before the next expression is compiled.
+            // The number of matchers is checked before the next expression is compiled.
             check_count(matchers.len() + 1)?;
             matchers.push(self.condition()?);
             self.skip_space();

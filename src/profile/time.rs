@@ -22,7 +22,7 @@ pub struct TimeSpan {
 }
 
 impl TimeSpan {
-    /// All times except the last microsecond.
+    /// All times except the last microsecond that fits in 64 bits, because the end is excluded.
     pub const ALL: Self = Self::new(i64::MIN, i64::MAX);
 
     /// Creates the span from `start` up to but not including `end`.

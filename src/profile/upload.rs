@@ -1,10 +1,9 @@
 //! A request to `/ingest` that components forward as received. Its body may be in any format.
 //!
-//! The bytes of a [`RawProfile`](crate::RawProfile) of such a request contain the other parts of the request
-//! before the body: `magic | query | content type | content encoding | body to the end`. A text is `length u32 little
-//! endian | UTF-8`. The magic begins with a byte that begins neither pprof nor gzip. The parameter `name` is not
-//! stored, because the sender rebuilds it from the labels. Queues on disk contain this layout: a change requires a new
-//! magic, and the old layout must stay readable.
+//! Such a request is a [`RawProfile`](crate::RawProfile), whose bytes have this layout: `magic | query | content type |
+//! content encoding | body to the end`. A text is `length u32 little endian | UTF-8`. The magic begins with a byte that
+//! begins neither pprof nor gzip. The parameter `name` is not stored, because the sender rebuilds it from the labels.
+//! Queues on disk contain this layout: a change requires a new magic, and the old layout must stay readable.
 
 use bytes::Bytes;
 

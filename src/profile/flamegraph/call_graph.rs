@@ -56,7 +56,7 @@ enum Step {
 /// A function on the path from the root to the current node.
 struct Ancestor {
     function: usize,
-    /// Depth of the function's node: the number of nodes above the node.
+    /// Depth of the function's node: the number of nodes between the root and the node.
     depth: usize,
     /// The call that reached the function, as an index into the calls.
     call: Option<usize>,

@@ -2,7 +2,7 @@
 //!
 //! Stacks are matched by name, and also by file if both trees distinguish files. A level is a flat list of groups of
 //! seven numbers. A group contains x, total and self of the left side, the same three numbers of the right side, and
-//! the index of the name. Both x values are distances from the end of the previous group.
+//! the index of the name. Each x is the distance from the end of the previous group on the same side.
 
 use hashbrown::HashMap;
 
@@ -39,8 +39,8 @@ struct Pair {
     own: [i64; 2],
 }
 
-/// Returns the difference of `left` and `right` with about `max_nodes` nodes (0: all), chosen by the sum of both
-/// sides.
+/// Returns the difference of `left` and `right` with about `max_nodes` nodes (0: all): the nodes whose totals of both
+/// sides have the largest sums.
 pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
     let merged = Merged::new(left, right);
     let sum = |pair: &Pair| pair.total[0].saturating_add(pair.total[1]);

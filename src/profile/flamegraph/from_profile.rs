@@ -9,7 +9,7 @@ use crate::flamegraph::tree::{FrameId, FrameRef, Tree};
 use crate::pprof::{Location, Profile};
 
 /// Maximum number of frames of a stack that are kept, counted from the root. Real stacks are much shorter. Without a
-/// limit, a small profile with few locations but very many lines could cause any amount of work.
+/// limit, a small profile whose stacks repeat a location with many lines could cause any amount of work.
 const MAX_FRAMES: usize = 1 << 16;
 
 impl Tree {

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use crate::flamegraph::tree::Tree;
 use crate::flamegraph::{OTHER, TOTAL};
 
-/// The line of a node that represents folded nodes.
+/// The value in [`FlameGraph::lines`] for a node that represents folded nodes.
 pub(crate) const FOLDED: i64 = -1;
 
 /// A flame graph as levels. Level 0 is the single node "total".

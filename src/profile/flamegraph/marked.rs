@@ -1,4 +1,4 @@
-//! A bit set of small numbers with rank queries: a query marks the nodes of a trie that it touches.
+//! A bit set of small numbers with rank queries. A query of a trie uses it to mark the nodes that it visits.
 //!
 //! In: numbers below a bound. Out: the marked numbers in ascending order, and the rank of each number in that order.
 //! Computing a rank reads only one word of the set.

@@ -3,7 +3,7 @@
 //! as static SVG, and a call graph can be written as Graphviz text.
 //!
 //! No function of this module recurses, so no profile can overflow the call stack. The module does no I/O and uses no
-//! serde: the wire layer copies the fields.
+//! serde: the wire layer copies the fields into its own types.
 
 mod call_graph;
 mod diff;

@@ -118,7 +118,7 @@ impl Paths {
             + self.children.allocation_size()
     }
 
-    /// Returns the flame graph of values at nodes, with about `max_nodes` nodes (0: all).
+    /// Returns the flame graph of `values`, which are pairs of node and value, with about `max_nodes` nodes (0: all).
     pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
         let kept = self.shown_nodes(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
         let nonzero = &kept.nonzero;
@@ -162,8 +162,8 @@ impl Paths {
         graph
     }
 
-    /// Returns the difference of two sides with the given values, with about `max_nodes` nodes (0: all) chosen by the
-    /// sum of both sides.
+    /// Returns the difference of two sides, each given as pairs of node and value, with about `max_nodes` nodes
+    /// (0: all): the nodes whose totals of both sides have the largest sums.
     pub fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));

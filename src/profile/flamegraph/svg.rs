@@ -1,7 +1,8 @@
 //! A flame graph as a self-contained SVG file: root on top, no script, no external font or style.
 //!
 //! Frames are coloured by package. A frame's title, which viewers show as a tooltip, contains the name, self and total
-//! with share, file and line, and binary. All names are escaped. Frames narrower than 0.3 pixels are not drawn.
+//! with their shares of the whole, file and line, and binary. All names are escaped. Frames narrower than 0.3 pixels
+//! are not drawn.
 
 use std::fmt::Write;
 
@@ -130,7 +131,7 @@ fn frame(
 }
 
 /// Returns the colour of a block: the hue of its package at a lightness that suits dark text. The root, folded nodes
-/// and runtimes have no hue.
+/// and blocks without a package are grey. Blocks of runtimes are almost grey.
 fn fill(block: &Block<'_>, depth: usize) -> String {
     let package = package::package(block.name, block.file, block.mapping);
     if depth == 0 || (block.name == OTHER && block.file.is_empty()) || package.is_empty() {

@@ -42,7 +42,7 @@ pub struct Tree {
     frame_ids: HashMap<u64, u32>,
     pub(super) nodes: Vec<Node>,
     children: HashMap<(u32, u32), u32>,
-    /// Values of a node for lines other than its first line, by node and line.
+    /// Values of a node for each line except `first_line`, by node and line.
     other_lines: HashMap<(u32, i64), i64>,
     scratch: Vec<(FrameId, i64)>,
 }

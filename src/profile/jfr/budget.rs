@@ -16,7 +16,8 @@ const CHUNK_BYTES_PER_BYTE: usize = 8;
 /// Number of bytes of memory that every recording, and every chunk, may take regardless of its size.
 const FREE_BYTES: usize = 256 << 10;
 
-/// Number of steps per byte of a recording. A field is one step, and almost always takes a byte.
+/// Maximum number of steps per byte of a recording. A skipped value or a frame is one step, and almost all of them take
+/// at least one byte.
 const STEPS_PER_BYTE: u64 = 4;
 
 /// Number of steps that every recording may take regardless of its size.

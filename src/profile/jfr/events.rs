@@ -1,4 +1,4 @@
-//! Reads the events of a chunk: adds samples to the sums, and stores the needed settings.
+//! Reads the events of a chunk: adds samples to the sums over all chunks, and stores the settings that are used.
 
 use hashbrown::HashMap;
 
@@ -20,12 +20,12 @@ enum Event {
     Execution,
     /// One or several consecutive samples of a thread with the same stack.
     WallClock,
-    /// One sample of a kind, with the amount to add to the second value.
+    /// One sample of a kind. The first value counts the samples, and the second value is the sum of their amounts.
     One(Kind, Amount),
     Setting,
 }
 
-/// Meaning of the second value of a sample.
+/// Unit of the amount of a sample, which is its second value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     None,
@@ -33,7 +33,7 @@ enum Amount {
     Ticks,
 }
 
-/// Name of the event type, its meaning, and the field with its amount.
+/// For each event type: its name, its meaning, and the field that contains the amount (empty if there is none).
 const EVENTS: [(&str, Event, &str); 10] = [
     (EXECUTION, Event::Execution, ""),
     ("profiler.WallClockSample", Event::WallClock, "samples"),
@@ -82,7 +82,7 @@ const FIELDS: [&str; 8] = [
     "",
 ];
 
-/// Fields of a setting, as text or number.
+/// Fields of a setting: the number of the event type that it applies to, and two texts.
 const SETTING: [&str; 3] = ["id", "name", "value"];
 
 /// Results accumulated over all chunks.
@@ -185,7 +185,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Stores a setting if it is needed.
+/// Stores a setting if it is used.
 fn setting(
     here: &Reader<'_>,
     numbers: [u64; FIELDS.len()],

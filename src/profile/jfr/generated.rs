@@ -77,7 +77,7 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Returns the name of a library that programs unpack to a temporary file.
+/// Returns the stable name of a library that programs unpack to a temporary file, or `None` for another symbol.
 fn library(symbol: &str) -> Option<&'static str> {
     let name = symbol
         .strip_suffix(" (deleted)")

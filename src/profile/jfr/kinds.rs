@@ -25,7 +25,7 @@ pub(super) struct ProfileForm {
 }
 
 impl Kind {
-    /// All kinds, in the order of their profiles.
+    /// All kinds, in the order in which their profiles are returned.
     pub(super) const ALL: [Self; 9] = [
         Self::Cpu,
         Self::Wall,
@@ -38,7 +38,7 @@ impl Kind {
         Self::Malloc,
     ];
 
-    /// Returns true if values are clock time, so that each sample represents one period.
+    /// Returns true for CPU and wall clock profiles, in which each sample stands for one period of time.
     pub(super) fn is_time(self) -> bool {
         matches!(self, Self::Cpu | Self::Wall)
     }

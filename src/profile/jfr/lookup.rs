@@ -16,7 +16,7 @@ use crate::jfr::types::{FieldSelection, Types};
 /// State of a thread when it was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// The number is not a state of the recording.
+    /// The recording has no state with this number.
     Unknown,
     Sleeping,
     Runnable,
@@ -48,7 +48,8 @@ struct ConstantFields {
 /// Maximum length of the name of a state or of a setting, in bytes.
 const MAX_SHORT_BYTES: usize = 64;
 
-/// Memory of an entry in a table of constants, counted twice for growth.
+/// Memory of an entry in a table of constants, in bytes. Counted twice, because a table that grows doubles its
+/// capacity.
 const ENTRY_BYTES: usize = 2 * size_of::<(u64, Option<TextId>)>() + 2;
 
 impl<'a> Lookup<'a> {

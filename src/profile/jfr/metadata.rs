@@ -1,7 +1,8 @@
 //! The metadata of a chunk: a tree of elements that describes its types.
 //!
-//! An element has a name, attributes and children. Names, keys and values refer to strings in a table before the tree.
-//! Only the elements `class` with `name` and `id`, and the elements `field` in them, are used.
+//! An element has a name, attributes and children. The name, and the keys and values of the attributes, are indices of
+//! strings in a table before the tree. Only the elements `class` (with `name` and `id`) and the elements
+//! `field` in them are used.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use crate::jfr::types::{Class, Count, Encoding, Field, Types};
 
 /// Type of the metadata event.
 const METADATA: u64 = 0;
-/// Memory of a string beyond its characters: pointers in a table, counted twice for growth, and reference counts.
+/// Memory of a string beyond its characters, in bytes: its reference counts, and its pointer in a table. The pointer
+/// counts twice, because a table that grows doubles its capacity.
 const TEXT_BYTES: usize = 48;
 /// Maximum nesting of elements. Real recordings have five levels: root, metadata, class, field, annotation.
 const MAX_DEPTH: usize = 16;

@@ -1,6 +1,6 @@
 //! Converts the sums of a recording to one profile per kind.
 //!
-//! The memory of all profiles is charged before the first profile is built.
+//! The memory of all profiles is charged to the budget before the first profile is built.
 
 use bytes::Bytes;
 
@@ -29,7 +29,7 @@ pub struct RecordingFacts {
     pub time_nanos: i64,
     /// Length of the collection in nanoseconds.
     pub duration_nanos: i64,
-    /// Period of a clock sample in nanoseconds.
+    /// Time that one sample of a CPU or wall clock profile stands for, in nanoseconds.
     pub period_nanos: i64,
 }
 
@@ -44,12 +44,12 @@ pub(super) struct Parts {
     label_ends: Vec<u32>,
 }
 
-/// Memory of a function with a line in a profile: location, line, function and their index entries, counted twice for
-/// growth.
+/// Memory of a function with a line in a profile, in bytes: location, line, function and their index entries. This and
+/// the next constants count the memory twice, because a list that grows doubles its capacity.
 const FUNCTION_LINE_BYTES: usize = 2 * (size_of::<Location>() + size_of::<Line>() + size_of::<Function<'_>>() + 16);
-/// Memory of a sample without its stack: starts of stack and labels, two values, counted twice for growth.
+/// Memory of a sample without its stack: starts of stack and labels, and two values.
 const SAMPLE_BYTES: usize = 2 * (8 + 16);
-/// Memory of a label or of a frame of a sample, counted twice for growth.
+/// Memory of a label or of a frame of a sample.
 const LABEL_BYTES: usize = 2 * size_of::<SampleLabel<'_>>();
 const FRAME_BYTES: usize = 2 * size_of::<u32>();
 

@@ -165,8 +165,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns the decoded text. Invalid characters are replaced. A number in the pool of strings becomes the empty
-    /// text.
+    /// Returns the decoded text. Invalid characters are replaced. A [`Text::Constant`] becomes the empty text: the
+    /// caller must resolve it first.
     pub(super) fn characters(self) -> Cow<'a, str> {
         match self {
             Self::Empty | Self::Constant(_) => Cow::Borrowed(""),

@@ -60,7 +60,8 @@ pub(super) struct Samples {
     row_index: HashMap<(Kind, u32, u32), u32>,
 }
 
-/// Memory of an entry of a list and of its index, counted twice for growth.
+/// Memory of an item in a list and of its entry in an index, in bytes. Counted twice, because a list that grows doubles
+/// its capacity.
 const fn entry_bytes<Item, Key>() -> usize {
     2 * (size_of::<Item>() + size_of::<(Key, u32)>() + 1)
 }

@@ -1,4 +1,4 @@
-//! Settings of the recorder that a recording contains.
+//! The recorder's settings, which are events of a recording.
 
 use std::time::Duration;
 

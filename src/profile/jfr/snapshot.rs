@@ -17,7 +17,7 @@ pub(super) struct Snapshot<'a> {
     strings: HashMap<u64, &'a str>,
 }
 
-/// Memory of a map entry, counted twice for growth.
+/// Memory of a map entry, in bytes. Counted twice, because a map that grows doubles its capacity.
 const ENTRY_BYTES: usize = 2 * size_of::<(u64, Vec<(u64, u64)>)>() + 2;
 
 impl<'a> Snapshot<'a> {

@@ -173,13 +173,13 @@ fn event(body: &[u8]) -> Vec<u8> {
 /// A chunk while a test writes it.
 #[derive(Default)]
 pub(super) struct Chunk {
-    /// Number of a type and its constants, each with its own number. Each entry becomes an event.
+    /// For each event with constants: the number of the type, and the constants with their numbers.
     pools: Vec<(u64, Vec<(u64, Bytes)>)>,
     events: Vec<u8>,
 }
 
 impl Chunk {
-    /// Creates a chunk with the states of threads: 0 default, 1 runs, 2 sleeps.
+    /// Creates a chunk with the thread states 0 (default), 1 (runnable) and 2 (sleeping).
     pub(super) fn new() -> Self {
         let states = ["STATE_DEFAULT", "STATE_RUNNABLE", "STATE_SLEEPING"];
         let states = (0..).zip(states.map(|name| Bytes::default().text(name)));

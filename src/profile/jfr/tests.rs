@@ -250,9 +250,9 @@ fn headers_that_say_what_cannot_be_are_refused() {
         (8, &i64::MAX.to_be_bytes(), "is the recording unfinished?"),
         (8, &67_i64.to_be_bytes(), "chunk has 67 bytes"),
         (8, &(-1_i64).to_be_bytes(), "chunk has -1 bytes"),
-        (16, &0_i64.to_be_bytes(), "constants of the chunk at 0"),
-        (24, &i64::MAX.to_be_bytes(), "metadata of the chunk at"),
-        (24, &(-9_i64).to_be_bytes(), "metadata of the chunk at -9"),
+        (16, &0_i64.to_be_bytes(), "the offset 0 of the constants is outside"),
+        (24, &i64::MAX.to_be_bytes(), "of the metadata is outside"),
+        (24, &(-9_i64).to_be_bytes(), "the offset -9 of the metadata is outside"),
         (16, &68_i64.to_be_bytes(), "event has type 0, expected type 1"),
         (67, &[0], "uncompressed numbers"),
     ] {

@@ -24,7 +24,8 @@ pub(super) struct Texts {
     hasher: DefaultHashBuilder,
 }
 
-/// Memory of a text in addition to its characters: its end and its index entry, counted twice for growth.
+/// Memory of a text in addition to its characters, in bytes: its end and its index entry. Counted twice, because a list
+/// that grows doubles its capacity.
 const ROW_BYTES: usize = 24;
 
 impl Texts {

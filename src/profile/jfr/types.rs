@@ -20,7 +20,7 @@ pub(super) struct Class {
     pub fields: Vec<Field>,
 }
 
-/// A field of a type, by its name.
+/// A field of a type: its name and how its values are encoded.
 #[derive(Debug)]
 pub(super) struct Field {
     pub name: Arc<str>,

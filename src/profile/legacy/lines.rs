@@ -49,7 +49,7 @@ pub(super) struct Stack<'a> {
     /// Addresses as text, leaf first.
     addresses: &'a str,
     labels: &'a str,
-    /// Lines with names, leaf first.
+    /// Comment lines (`#`) with the names of frames, leaf first.
     named: Vec<&'a str>,
 }
 

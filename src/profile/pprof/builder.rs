@@ -67,7 +67,7 @@ impl<'a> Builder<'a> {
         index
     }
 
-    /// Adds flags to the flags of a binary.
+    /// Sets those flags of a binary that are true in `has`.
     pub fn add_flags(&mut self, mapping: u32, has: [bool; 4]) {
         if let Some(mapping) = self.profile.mappings.get_mut(mapping as usize) {
             mapping.has.iter_mut().zip(has).for_each(|(has, more)| *has |= more);

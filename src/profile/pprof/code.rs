@@ -48,8 +48,8 @@ impl Profile<'_> {
 }
 
 impl Mapping<'_> {
-    /// Returns the offset in the file of an address of the mapping. Returns `None` if the mapping has no range or no
-    /// file, or if the address is outside of the range.
+    /// Converts an address of the mapping to an offset in the file. Returns `None` if the mapping belongs to the kernel
+    /// or has neither a file nor a build id, or if the address is outside of its range.
     fn offset_of(&self, address: u64) -> Option<u64> {
         let is_in_range = (self.start..self.limit).contains(&address) && self.limit <= KERNEL;
         // `[vdso]`, `[heap]` and `//anon` differ in each process.

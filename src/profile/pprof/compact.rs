@@ -4,7 +4,7 @@
 
 use crate::pprof::model::{Line, Location, Profile};
 
-/// Marks dropped rows in a table from old to new indices.
+/// The new index of a dropped row, in a table that maps old indices to new ones.
 const DROPPED_INDEX: u32 = u32::MAX;
 
 impl Profile<'_> {

@@ -46,9 +46,9 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     Ok(profile)
 }
 
-/// The limit on texts in bytes is `FREE_TEXT_BYTES` plus `TEXT_RATIO` per byte of the profile. It applies to the texts
-/// of all functions and mappings together, and to the texts of all labels. Code that compares functions, mappings or
-/// labels reads the texts of each of them, even if they share a text. The store has tighter limits.
+/// The limit on texts in bytes is `FREE_TEXT_BYTES` plus `TEXT_RATIO` per byte of the profile. It applies once to
+/// the texts of all functions and mappings together, and once to the texts of all labels. A text counts for each use,
+/// because code that compares functions, mappings or labels reads the text at each use. The store has tighter limits.
 const FREE_TEXT_BYTES: usize = 64 << 20;
 const TEXT_RATIO: usize = 64;
 

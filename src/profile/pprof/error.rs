@@ -99,8 +99,8 @@ pub enum DecodeErrorKind {
         /// Maximum number of bytes that is allowed.
         limit: usize,
     },
-    /// Too many functions and mappings, or labels, refer to long texts. Code that compares these objects reads the
-    /// texts of each object, even if the objects share a text.
+    /// Too many functions and mappings, or labels, refer to long texts. A shared text counts for each object that
+    /// refers to it, because code that compares the objects reads the text once per object.
     #[error(
         "its functions and mappings, or its labels, refer to more than {limit} bytes of texts, the limit for a profile \
             of this size"

@@ -86,8 +86,8 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
 }
 
 /// Decompresses the most common file, one member with a bare header, in one call into a buffer of its exact size. A
-/// streaming reader would copy the window after each step. Returns `None` for any other file, including a damaged one,
-/// which the caller then reads step by step to determine the error.
+/// streaming reader would copy deflate's window after each step. Returns `None` for any other file, including a damaged
+/// one, which the caller then reads step by step to determine the error.
 fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {
     let (header, rest) = data.split_first_chunk::<HEADER_BYTES>()?;
     // The method must be deflate without flags, so that no name, comment or header checksum follows.

@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-/// Maximum length in bytes of a text that is looked up only by its content. Longer texts are also looked up by address,
-/// because each sample of a profile may refer to the same text of megabytes.
+/// Maximum length in bytes of a text that is looked up only by its content. Longer texts are also looked up by address:
+/// each sample of a profile may refer to the same text of megabytes, whose content is too long to hash each time.
 pub const MAX_SHORT_BYTES: usize = 64;
 
 /// A string table that grows.

@@ -25,7 +25,7 @@ pub type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 /// The effect of a rule. The source of a rule is the text that joins the values of its source labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Set the target label to the expanded replacement if the expression matches.
+    /// Set the target label to the expanded replacement if the source matches the expression.
     Replace,
     /// Drop the labels unless the source matches the expression.
     Keep,
@@ -37,11 +37,11 @@ pub enum Action {
     DropEqual,
     /// Set the target label to a hash of the source, modulo a number.
     HashMod,
-    /// Copy labels to new names.
+    /// Copy each label whose name matches the expression. The name of the copy is the expanded replacement.
     LabelMap,
-    /// Remove labels whose names match.
+    /// Remove the labels whose names match the expression.
     LabelDrop,
-    /// Remove all labels except those whose names match.
+    /// Remove all labels except those whose names match the expression.
     LabelKeep,
     /// Set the target label to the source in lower case.
     Lowercase,
@@ -276,7 +276,7 @@ impl Rule {
         }
     }
 
-    /// Returns the effect of the rule on matching labels.
+    /// Returns the action that the rule performs.
     pub fn action(&self) -> Action {
         self.action
     }

@@ -68,7 +68,7 @@ impl Focus {
             .collect()
     }
 
-    /// Formats the conditions for the head of a report.
+    /// Formats the expressions for the head of a report, for example as `focus=main`.
     pub(super) fn named(&self) -> Vec<String> {
         let given = [("focus", &self.focus), ("ignore", &self.ignore)];
         let named = given

@@ -95,7 +95,7 @@ pub(super) struct TrimmedGraph {
 }
 
 impl Graph {
-    /// Creates the graph of all samples, with only the places for which `kept` is true.
+    /// Creates the graph of all samples, with only the places for which `kept` is true (`None` for all places).
     pub(super) fn new(samples: &Samples<'_>, kept: Option<&[bool]>) -> Self {
         let count = samples.places.all.len();
         let mut nodes = vec![Node::default(); count];

@@ -8,7 +8,7 @@ use crate::report::options::Options;
 use crate::report::paths::base_name;
 use crate::report::units;
 
-/// Maximum number of bytes of a condition that are shown.
+/// Maximum number of bytes that are shown of a condition, such as `focus=main`.
 const CONDITION_BYTES: usize = 80;
 
 /// Description of the profile, and the units of its values.

@@ -54,13 +54,13 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Returns the flags (`focus`, `ignore`) that matched nothing.
+    /// Returns the names of the flags (`focus`, `ignore`) whose expression matches no frame.
     pub fn unmatched(&self) -> &[&'static str] {
         &self.unmatched
     }
 
-    /// Lists the functions whose name matches, by name and file. Calls `read` once for each file. If `read` fails, the
-    /// error replaces the lines of the file.
+    /// Lists the functions whose name matches `pattern`, sorted by name and then by file. Calls `read` once for
+    /// each file. If `read` fails, the error replaces the lines of the file.
     pub fn text<E: Display>(
         &self,
         pattern: &Expression,

@@ -12,7 +12,7 @@ use crate::report::{filter, text};
 /// The reason why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// No row has a name that matches.
+    /// No row has a name that matches the regular expression.
     #[error("no matches found for regexp: {0}")]
     NoMatch(String),
 }
@@ -44,12 +44,13 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Returns the flags (`focus`, `ignore`) that matched nothing.
+    /// Returns the names of the flags (`focus`, `ignore`) whose expression matches no frame.
     pub fn unmatched(&self) -> &[&'static str] {
         &self.unmatched
     }
 
-    /// Formats one line per place: flat, share, sum of shares, cum, share, name.
+    /// Formats one line per place: flat value with its share of the total, sum of these shares so far, cumulative value
+    /// with its share, and name.
     pub fn top(&self) -> String {
         text::top(&self.head, &self.samples, &self.trimmed(self.trim), self.trim)
     }
@@ -60,7 +61,8 @@ impl<'a> Report<'a> {
         text::tree(&self.head, &self.samples, &trimmed, self.trim, |_| true).0
     }
 
-    /// Formats the places whose name matches, between their callers and callees. Small places are not omitted.
+    /// Formats each place whose name matches `wanted` between its callers and its callees. Small places are not
+    /// omitted.
     pub fn peek(&self, wanted: &Expression) -> Result<String, ReportError> {
         let trimmed = self.trimmed(Trim::NONE);
         let is_wanted = |name: &str| wanted.is_match(name);

@@ -47,7 +47,7 @@ impl Grouping {
     }
 }
 
-/// The source that a row represents. Equal places form one row.
+/// A place: the source that a row represents. Equal places form one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct RowSource<'a> {
     pub name: &'a str,

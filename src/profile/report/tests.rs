@@ -5,8 +5,8 @@ use alluvium_base::re2::Expression;
 use crate::pprof::{Builder, Function, Line, Mapping, Profile, ValueType};
 use crate::report::{Difference, Focus, Grouping, Options, Order, Report, ReportError, Side, Trim};
 
-/// Creates a profile in which `main` calls `work`, which has `leaf` inlined. Each is in a file with its name. A sample
-/// represents 10 ms.
+/// Creates a profile of stacks (root first), each with its time in units of 10 ms. `leaf+work` is one location, in
+/// which `leaf` is inlined into `work`. All functions are in one file.
 fn profile(samples: &[(&[&'static str], i64)]) -> Profile<'static> {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {

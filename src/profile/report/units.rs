@@ -22,7 +22,7 @@ const fn unit(written: &'static str, names: &'static [&'static str], factor: f64
     Unit { written, names, factor }
 }
 
-/// Units that can be converted into each other, and the unit that is used if none of them suits a value.
+/// Units that can be converted into each other, and the default for an unknown unit or a value that none of them suits.
 struct Family {
     units: &'static [Unit],
     default: Unit,
@@ -76,7 +76,8 @@ impl Family {
         self.units.iter().find(|unit| unit.names.contains(&singular))
     }
 
-    /// Converts a value to the unit `to`. Returns `None` if `from` is not in this family.
+    /// Converts a value to the unit `to`, or to the default if `to` is not in this family. Returns `None` if `from` is
+    /// not in this family.
     fn convert(&self, value: f64, from: &str, to: &str) -> Option<(f64, &'static str)> {
         let value = value * self.find(from)?.factor;
         let wanted = if matches!(to, MINIMUM | AUTO) {

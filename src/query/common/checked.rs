@@ -11,7 +11,7 @@ pub(crate) fn add(sum: &mut i64, value: i64) -> Result<(), QueryError> {
 /// Fails if the sum of all these values, or of any subset of these values, could overflow 64 bits.
 pub(crate) fn check_total(values: impl IntoIterator<Item = i64>) -> Result<(), QueryError> {
     let total: u128 = values.into_iter().map(|value| u128::from(value.unsigned_abs())).sum();
-    // A value may have been capped at `i64::MAX`. In that case, the total is at least `i64::MAX`.
+    // A value may have been capped at `i64::MAX`, so a total of exactly `i64::MAX` fails as well.
     if total >= i64::MAX as u128 {
         return Err(too_large());
     }

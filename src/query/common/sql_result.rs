@@ -1,5 +1,4 @@
-//! Enforces the limits of a query on the rows of its result: time, rows and bytes. If a query panics, only that query
-//! ends.
+//! Limits the time, the number of rows and the bytes of a query's result. If a query panics, only that query ends.
 //!
 //! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). The query stops when the
 //! stream is dropped, and at the deadline, even if nobody reads the stream.

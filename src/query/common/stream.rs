@@ -12,8 +12,8 @@ use alluvium_base::BoxFuture;
 /// A stream of batches that may end with an error.
 pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
 
-/// Runs each stream in its own task, folds its batches, and returns the final state of each stream. The tasks stop when
-/// the future is dropped.
+/// Folds the batches of each stream, and returns the final states in no particular order. If there are several streams,
+/// each runs in its own task. The tasks stop when the future is dropped.
 pub(crate) fn fold<A: Send + 'static>(
     mut streams: Vec<BatchStream>,
     make: impl Fn() -> A,

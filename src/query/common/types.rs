@@ -19,7 +19,7 @@ pub struct TimeRange {
     pub end_ms: i64,
 }
 
-/// How the profiles of one step are combined.
+/// How the profiles of one time step of a series are combined into one value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Aggregation {
     /// The sum of the totals of the profiles.
@@ -175,7 +175,8 @@ pub struct GoPgo {
 /// A query for individual stored profiles.
 #[derive(Debug, Clone)]
 pub(crate) struct ProfilesQuery {
-    /// Matchers on labels of series, without synthetic labels; all must match.
+    /// Matchers on the stored labels of series, not on Pyroscope's synthetic labels (`__profile_type__`, ...); all
+    /// must match.
     pub(crate) matchers: Vec<Matcher>,
     /// Selects only profiles that start in this range.
     pub(crate) range: TimeRange,

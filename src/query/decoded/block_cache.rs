@@ -1,6 +1,7 @@
 //! Caches blocks of sample rows between queries.
 //!
-//! Files never change, so cached blocks are never stale. The module `sums` decides which rows are cached.
+//! Files never change, so cached blocks are never stale. The module `query::stacks::sums` decides which rows are
+//! cached.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -100,7 +100,7 @@ impl Block {
         Ok(())
     }
 
-    /// Adds up the values by their index in `stacks`. Returns false if a sum does not fit in 64 bits.
+    /// Adds each value to the sum of its stack in `scratch`. Returns false if a sum does not fit in 64 bits.
     fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) -> bool {
         let mut fits = true;
         let mut add = |at: usize, value: i64| {

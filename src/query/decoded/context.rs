@@ -59,7 +59,7 @@ pub(crate) struct Contexts {
 }
 
 impl Context {
-    /// Returns the labels of all series of the tenants on the days of `time`, by id.
+    /// Returns the labels of the tenants' series by series id. Includes all series of the days that overlap `time`.
     pub(crate) fn labels(&self, time: TimeSpan) -> BoxFuture<'static, Result<SeriesLabels, QueryError>> {
         labels::load(
             self.runtime.clone(),
@@ -70,7 +70,7 @@ impl Context {
         )
     }
 
-    /// Returns a table with the frames of all stacks `ids` that occur on the days of `time`.
+    /// Returns a table with the frames of all stacks `ids` that occur on the days that overlap `time`.
     pub(crate) fn frames(&self, time: TimeSpan, ids: Vec<StackId>) -> BoxFuture<'static, Result<Loaded, QueryError>> {
         self.load(time, ids, Missing::Frames)
     }
@@ -100,7 +100,7 @@ impl Context {
         )
     }
 
-    /// Returns times and totals of the profiles that pass the filter.
+    /// Returns the runs (times and totals of profiles) that may contain profiles that pass the filter.
     pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<SelectedRuns, QueryError>> {
         totals::load(
             self.runtime.clone(),

@@ -87,7 +87,7 @@ impl KnownSeries {
     }
 }
 
-/// Returns the labels of all series of the tenants on the days of `time`, by id.
+/// Returns the labels of the tenants' series by series id. Includes all series of the days that overlap `time`.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<SeriesCache>,

@@ -1,6 +1,6 @@
 //! Caches decoded stacks between queries. Ids are content hashes, so cached stacks are never stale, except for the
-//! lines at which functions start. A query that needs these lines reads cached stacks without them again. The cache has
-//! a limit in bytes.
+//! lines at which functions start. If a query needs these lines and a cached stack lacks them, the query reads the
+//! stack again. The cache has a limit in bytes.
 //!
 //! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows. If a table does not fit into
 //! the cache, the next query starts a new table.
@@ -81,7 +81,7 @@ pub(crate) enum Missing {
     StartLines,
 }
 
-/// Loads a table with the frames of all `ids` that occur in the snapshot on the days of `time`.
+/// Loads a table with the frames of all `ids` that occur in the snapshot on the days that overlap `time`.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<StackCache>,
