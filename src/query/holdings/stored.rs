@@ -1,4 +1,4 @@
-//! Counts the files of tenants by table and by day. The numbers come from the logs of the tables, so no file is read.
+//! Counts the files of tenants by table and by day. The numbers come from the Delta logs, so no data file is read.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Single values of a result without Arrow types, for row-based wire protocols.
+//! The values of a query result, one by one and independent of Arrow's types, for row-based wire protocols.
 //!
 //! In: batches of a result. Out: the [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists. Maps,
 //! structs and all other lists become JSON. Each wire protocol encodes the cells itself.

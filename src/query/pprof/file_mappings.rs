@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use alluvium_profile::pprof::{Builder, Mapping, Profile};
 
-/// First address of a mapping, and the gap between mappings.
+/// Start address of the first mapping, and the minimum gap between two mappings.
 const MAPPING_GAP: u64 = 1 << 20;
 const PAGE: u64 = 4 << 10;
 /// Readers of a profile treat this address and all higher addresses as kernel addresses.

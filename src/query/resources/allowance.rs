@@ -65,7 +65,7 @@ fn memory_of(runtime: &Runtime) -> usize {
     }
 }
 
-/// The memory that one query is charged outside of its operators, and the limits of its calls. Clones share both.
+/// The memory that one query uses besides that of its operators, and the limits of its calls. Clones share both.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance(Arc<Shared>);
 

@@ -90,7 +90,7 @@ impl RowBytes {
             _ => inherited_columns(schema, &known),
         };
         let held = match plan {
-            // The rows of `VALUES` form one batch.
+            // All rows of `VALUES` form one batch, and `computed` already contains their values.
             LogicalPlan::Projection(_) | LogicalPlan::Values(_) => computed,
             _ => computed.saturating_add(wide.values().sum()),
         };
