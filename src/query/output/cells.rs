@@ -76,7 +76,7 @@ pub(crate) enum Cell<'a> {
         days: i32,
         micros: i64,
     },
-    /// A value of a kind that is a list.
+    /// A value of a column whose kind is a list.
     List(Vec<Cell<'a>>),
 }
 

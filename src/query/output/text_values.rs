@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::query::common::error::QueryError;
 
-/// Largest integer up to which a floating-point number of 64 bits represents all integers exactly.
+/// A floating-point number of 64 bits represents every integer up to this one exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// A column prepared for writing value by value.

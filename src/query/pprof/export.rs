@@ -149,7 +149,7 @@ impl<'a> Export<'a> {
                 let location = if start > 0 || has_leaf_lines {
                     self.location(own)
                 } else {
-                    // The builder merges equal locations into one.
+                    // A location without address and line is not in `locations`. The builder merges equal locations.
                     self.build(own, |_| (0, 0))
                 };
                 self.stack.push(location);

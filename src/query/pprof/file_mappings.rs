@@ -1,5 +1,5 @@
-//! Builds the mappings of an exported profile for code without functions. The addresses of such code are offsets in a
-//! file.
+//! Builds the mappings of an exported profile for code whose functions are unknown. The addresses of such code are
+//! offsets in a file.
 //!
 //! In: locations whose addresses are offsets, and mappings with the file offset at which they begin. Out: mappings,
 //! each with its own range of addresses, and locations with addresses in these ranges. Readers of the profile find the
@@ -24,7 +24,7 @@ impl FileMappings {
     /// Adds a mapping for locations with offsets as addresses, and returns its index. The mapping has no range yet.
     pub(crate) fn mapping<'a>(&mut self, builder: &mut Builder<'a>, mapping: Mapping<'a>) -> u32 {
         let index = builder.mapping(Mapping {
-            // The limit distinguishes this mapping from the mapping of the same file for code with functions.
+            // The limit distinguishes this mapping from the mapping of the same file for code with known functions.
             limit: END,
             ..mapping
         });

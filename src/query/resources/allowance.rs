@@ -36,7 +36,7 @@ pub(crate) struct CallLimits {
 }
 
 impl CallLimits {
-    /// The limits of a query with plenty of memory.
+    /// The largest limits. A query with little memory has smaller limits.
     pub(crate) const MAX: Self = Self {
         result: 128 << 20,
         value: 64 << 10,

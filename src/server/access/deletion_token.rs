@@ -1,4 +1,5 @@
-//! Tokens that allow the deletion of profiles, kept as hashes. Each token is valid only for the tenants that it lists.
+//! Tokens that allow the deletion of profiles. The server keeps only their hashes. Each token has a list of tenants and
+//! is valid only for these.
 
 use sha2::{Digest, Sha256};
 

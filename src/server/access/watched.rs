@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum size of the file in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Modification time, length and inode.
+/// Modification time, length and inode of a file, by which a change is noticed.
 type Stamp = (SystemTime, u64, u64);
 
 /// Reason why a file of tokens or users is not usable.

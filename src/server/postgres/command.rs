@@ -26,7 +26,7 @@ pub(super) enum Command {
     Show(Option<String>),
     /// Resets one setting, or all if `None`.
     Reset(Option<String>),
-    /// Removes settings and prepared statements.
+    /// Resets all settings, and removes all prepared statements and portals.
     DiscardAll,
     /// Removes one prepared statement, or all if `None`.
     Deallocate(Option<String>),
