@@ -1,9 +1,9 @@
 //! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: compares the values of functions in two
-//! selections of profiles, called before and after. The own value of a function (`self`) counts only stacks in which
-//! the function is the leaf. Rows are sorted by the change of the own value, largest first.
+//! selections of profiles, named `before` and `after`. The own value of a function (`self`) counts only stacks in which
+//! the function is the leaf. Rows are sorted by the absolute change of the own value, largest first.
 //!
-//! The first three arguments select the profiles before, and the next three arguments select the profiles after. Values
-//! are not normalized: divide by the totals to compare shares.
+//! The first three arguments select the profiles of `before`, and the next three arguments those of `after`. Values are
+//! not normalized: to compare shares, divide each value by the sum of all samples of its selection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use alluvium_base::BoxFuture;
 use alluvium_profile::top::TopTable;
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
-/// Usage of the arguments that select the profiles before. The number `n` may only follow the arguments of [`AFTER`].
+/// Usage of the three arguments that select the profiles of `before`. The number `n` may follow only [`AFTER`].
 const BEFORE: Usage = Usage {
     text: USAGE,
     counts: &[3],

@@ -1,8 +1,8 @@
 //! `flamegraph('TYPE{selector}', from, until [, max_nodes])`: the boxes of a flame graph, one in each row.
 //!
-//! `level` 0 has the single box `total`. `x` and `total` are the start and the width of a box in the unit of the
-//! values. If there are more than `max_nodes` boxes, the smallest are folded into `other`. `max_nodes` defaults to
-//! 8192; 0 keeps all boxes.
+//! Level 0 has a single box with the name `total`. The columns `x` and `total` are the start and the width of a box
+//! in the unit of the values. If there are more than `max_nodes` boxes, the smallest are merged into `other` boxes.
+//! `max_nodes` defaults to 8192; 0 keeps all boxes.
 
 use std::sync::Arc;
 

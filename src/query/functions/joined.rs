@@ -3,7 +3,7 @@
 //!
 //! In: texts. Out: for `||`, the concatenation of the texts, or null if one of them is null. For `~`, the result is
 //! true if the second text, a regular expression, matches the first text. DataFusion's own operators have no limit:
-//! `||` could double a text with each step, and `~` compiles patterns of any size.
+//! each `||` in a query could double a text, and `~` compiles patterns of any size.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ impl ScalarUDFImpl for Joined {
         let options = &args.config_options;
         let max = Allowance::limits(options).result;
         if !all_scalar {
-            // A scalar becomes a column before it is joined.
+            // Each scalar is copied into every row of a column before it is joined.
             let of = |arg: &ColumnarValue| match arg {
                 ColumnarValue::Scalar(scalar) => scalar.size().saturating_mul(args.number_rows),
                 ColumnarValue::Array(_) => 0,

@@ -1,9 +1,9 @@
 //! Checks regular expressions of SQL before DataFusion compiles them: the compiled size of each expression, and the
 //! number of expressions in one call.
 //!
-//! In: the argument with the pattern. Out: success, or an error with the limit. A pattern may be a column, and
-//! DataFusion keeps every compiled pattern until the end of the call. Without a limit, a batch of rows could use
-//! gigabytes of memory.
+//! In: the argument with the pattern. Out: success, or an error that names the limit. The argument may be a column with
+//! a different pattern in each row, and DataFusion keeps every compiled pattern until the end of the function call.
+//! Without a limit, the call for one batch of rows could use gigabytes of memory.
 
 use std::collections::HashSet;
 

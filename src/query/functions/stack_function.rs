@@ -14,7 +14,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl,
 
 use crate::query::common::error::QueryError;
 
-/// The name of an SQL function, and its test of a function name against a text.
+/// The name of an SQL function, and the test that it applies to the function names of a stack.
 pub(super) trait StackPredicate: Debug + Eq + Hash + Send + Sync + 'static {
     fn name(&self) -> &'static str;
 

@@ -86,7 +86,7 @@ fn translated(pattern: &ColumnarValue) -> Result<ColumnarValue> {
 }
 
 /// PostgreSQL's patterns, each with the equivalent pattern of strftime. If a pattern begins with a shorter pattern, the
-/// longer pattern is listed first. Names of months and days are not padded with blanks.
+/// longer pattern is listed first. Unlike PostgreSQL, strftime does not pad names of months and days with blanks.
 const PATTERNS: [(&str, &str); 23] = [
     ("HH24", "%H"),
     ("HH12", "%I"),

@@ -1,4 +1,4 @@
-//! Counts the files of tenants by table and by day. The numbers come from the logs of the tables, so no file is read.
+//! Counts the files of tenants by table and by day. The numbers come from the Delta logs, so no data file is read.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use alluvium_profile::Tenants;
 /// Maximum number of days that are listed. The newest days are kept.
 const MAX_DAYS: usize = 62;
 
-/// The live files of tenants.
+/// The numbers of the files that the tables of some tenants currently use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
-    /// Every table, sorted by name.
+    /// The numbers of each table, sorted by the table's name.
     pub(crate) tables: Vec<(&'static str, Holding)>,
-    /// The days of the data in the files, as days since 1970, oldest first.
+    /// The numbers of each day of the data, as the number of days since 1970, oldest first.
     pub(crate) days: Vec<(i32, Holding)>,
 }
 

@@ -1,4 +1,4 @@
-//! Single values of a result without Arrow types, for row-based wire protocols.
+//! The values of a query result, one by one and independent of Arrow's types, for row-based wire protocols.
 //!
 //! In: batches of a result. Out: the [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists. Maps,
 //! structs and all other lists become JSON. Each wire protocol encodes the cells itself.
@@ -76,7 +76,7 @@ pub(crate) enum Cell<'a> {
         days: i32,
         micros: i64,
     },
-    /// A value of a kind that is a list.
+    /// A value of a column whose kind is a list.
     List(Vec<Cell<'a>>),
 }
 

@@ -48,8 +48,8 @@ pub enum Format {
     Pprof,
 }
 
-/// Approximate size in bytes of a chunk, which is the output for one part of a batch. The size limits the columns in
-/// memory and, for JSON and CSV, the text.
+/// Approximate size in bytes of a chunk, which is the output for one part of a batch. The size limits the columns of
+/// the part in memory and, for JSON and CSV, the text that is written from them.
 const CHUNK_BYTES: usize = 4 << 20;
 /// Maximum size of a piece of a result in bytes.
 const PIECE_BYTES: usize = 64 << 10;

@@ -1,7 +1,7 @@
 //! Writes the values of a column one by one, as JSON or as plain text.
 //!
-//! In: arrays of plain types. Out: bytes. Integers beyond 2^53 are strings, because a JavaScript number cannot
-//! represent them. Not-a-number and infinity are null.
+//! In: arrays, including lists, structs and maps. Out: bytes. In JSON, integers beyond 2^53 are strings, because a
+//! JavaScript number cannot represent them. Not-a-number and infinity are treated as null.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::query::common::error::QueryError;
 
-/// Largest integer up to which a floating-point number of 64 bits represents all integers exactly.
+/// A floating-point number of 64 bits represents every integer up to this one exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// A column prepared for writing value by value.
@@ -27,7 +27,7 @@ pub(crate) enum Column<'a> {
     List(&'a arrow::array::ListArray, Box<Column<'a>>),
     Struct(&'a arrow::array::StructArray, Vec<(String, Column<'a>)>),
     Map(&'a arrow::array::MapArray, Box<Column<'a>>, Box<Column<'a>>),
-    /// Numbers that are written without quotes.
+    /// Integers of at most 32 bits, which are always written without quotes.
     Number(&'a dyn Array, ArrayFormatter<'a>),
     Text(&'a dyn Array, ArrayFormatter<'a>),
 }

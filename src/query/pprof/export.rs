@@ -65,7 +65,7 @@ fn write_merged<T>(merged: &MergedStacks, query: &StackQuery, period: i64, write
     write(&profile_of(&table, merged.sums.values.iter().copied(), &about))
 }
 
-/// Metadata of a profile besides its samples.
+/// The fields of a profile other than its samples, and the settings that shorten its stacks.
 pub(crate) struct ProfileMetadata<'a> {
     pub(crate) kind: &'a ProfileType,
     pub(crate) period: i64,
@@ -124,7 +124,7 @@ pub(crate) fn profile_of<'a>(
 struct Export<'a> {
     table: &'a StackTable,
     builder: Builder<'a>,
-    /// Maps frames to their location: the consecutive frames at one address, innermost first.
+    /// Maps the consecutive frames at one address, innermost first, to the index of their location.
     locations: HashMap<&'a [u32], u32>,
     /// Locations of the current sample.
     stack: Vec<u32>,
@@ -149,7 +149,7 @@ impl<'a> Export<'a> {
                 let location = if start > 0 || has_leaf_lines {
                     self.location(own)
                 } else {
-                    // The builder merges equal locations into one.
+                    // A location without address and line is not in `locations`. The builder merges equal locations.
                     self.build(own, |_| (0, 0))
                 };
                 self.stack.push(location);

@@ -1,5 +1,5 @@
-//! Builds the mappings of an exported profile for code without functions. The addresses of such code are offsets in a
-//! file.
+//! Builds the mappings of an exported profile for code whose functions are unknown. The addresses of such code are
+//! offsets in a file.
 //!
 //! In: locations whose addresses are offsets, and mappings with the file offset at which they begin. Out: mappings,
 //! each with its own range of addresses, and locations with addresses in these ranges. Readers of the profile find the
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use alluvium_profile::pprof::{Builder, Mapping, Profile};
 
-/// First address of a mapping, and the gap between mappings.
+/// Start address of the first mapping, and the minimum gap between two mappings.
 const MAPPING_GAP: u64 = 1 << 20;
 const PAGE: u64 = 4 << 10;
 /// Readers of a profile treat this address and all higher addresses as kernel addresses.
@@ -24,7 +24,7 @@ impl FileMappings {
     /// Adds a mapping for locations with offsets as addresses, and returns its index. The mapping has no range yet.
     pub(crate) fn mapping<'a>(&mut self, builder: &mut Builder<'a>, mapping: Mapping<'a>) -> u32 {
         let index = builder.mapping(Mapping {
-            // The limit distinguishes this mapping from the mapping of the same file for code with functions.
+            // The limit distinguishes this mapping from the mapping of the same file for code with known functions.
             limit: END,
             ..mapping
         });

@@ -1,7 +1,8 @@
 //! Cuts the stacks of a pprof profile so that its call tree has about the requested number of nodes.
 //!
 //! In: a profile with one value per sample, and the number of nodes. Out: the same profile with shorter stacks. A part
-//! of the tree that is smaller than the smallest kept node becomes "other". The total of the profile stays the same.
+//! of the tree that is smaller than the smallest kept node becomes a node with the name `other`. The total of the
+//! profile stays the same.
 
 use std::collections::BTreeMap;
 

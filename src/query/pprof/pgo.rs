@@ -1,4 +1,4 @@
-//! Reduces stacks for the profile-guided optimization of Go's compiler to the locations nearest to the leaf.
+//! Shortens stacks to the locations nearest to the leaf, for the profile-guided optimization of Go's compiler.
 
 use crate::query::common::types::GoPgo;
 use crate::query::decoded::stack_table::StackTable;

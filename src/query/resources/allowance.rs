@@ -36,7 +36,7 @@ pub(crate) struct CallLimits {
 }
 
 impl CallLimits {
-    /// The limits of a query with plenty of memory.
+    /// The largest limits. A query with little memory has smaller limits.
     pub(crate) const MAX: Self = Self {
         result: 128 << 20,
         value: 64 << 10,
@@ -65,7 +65,7 @@ fn memory_of(runtime: &Runtime) -> usize {
     }
 }
 
-/// The memory that one query is charged outside of its operators, and the limits of its calls. Clones share both.
+/// The memory that one query uses besides that of its operators, and the limits of its calls. Clones share both.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance(Arc<Shared>);
 

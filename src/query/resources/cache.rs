@@ -1,8 +1,8 @@
 //! A cache that queries share, limited in bytes.
 //!
 //! At the limit, the cache first evicts entries that were used only once. Below the limit, it also drops entries that
-//! were not used for some minutes ([`Cache::forget_unused`]), so that rarely used data does not keep memory at the
-//! limit.
+//! were not used for some minutes ([`Cache::forget_unused`]), so that rarely used data does not keep the cache
+//! full.
 
 use std::hash::Hash;
 use std::time::Duration;

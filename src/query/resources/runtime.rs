@@ -70,7 +70,7 @@ impl Runtime {
         let options = config.options_mut();
         options.execution.parquet.pushdown_filters = true;
         options.execution.parquet.reorder_filters = true;
-        // Some clients do not support view types.
+        // Some clients do not support Arrow's view types, such as `Utf8View`.
         options.optimizer.expand_views_at_output = true;
         options.execution.time_zone = Some("+00:00".to_owned());
         let task = Arc::new(TaskContext::new(

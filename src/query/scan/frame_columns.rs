@@ -30,7 +30,7 @@ pub(crate) fn flat_frame() -> FieldRef {
     Arc::new(Field::new("element", DataType::Struct(flat_frame_fields()), false))
 }
 
-/// Returns the columns of [`flat_frame`]: the columns of the table, and the line at which the function starts.
+/// Returns the fields of [`flat_frame`]: the fields of a frame in `stacks`, and the line at which the function starts.
 pub(crate) fn flat_frame_fields() -> Fields {
     let start_line = Arc::new(Field::new(START_LINE, DataType::Int32, false));
     schema::frame_fields().iter().cloned().chain([start_line]).collect()

@@ -1,4 +1,4 @@
-//! Reads rows of heads, which are in no file yet.
+//! Reads the rows of heads. These rows are in memory and in no file yet.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
 //! requested rows. The memory of the rows is charged to the query. If the query exceeds its memory limit, it fails. The
@@ -102,7 +102,7 @@ struct HeadSelection {
     columns: Vec<String>,
 }
 
-/// Adds the rows of heads to a plan.
+/// Ignores the input of its node and returns the rows of heads.
 struct HeadRows {
     runtime: Arc<Runtime>,
     heads: Vec<Arc<dyn HeadScan>>,
@@ -124,8 +124,8 @@ impl RowMap for HeadRows {
     fn apply(&self, _input: BatchStream) -> BatchStream {
         let schema = self.schema.clone();
         let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.selection.clone());
-        // The batches have the same number of rows as batches of files, because the limits of functions apply to each
-        // call.
+        // The limits of functions apply to each call, that is, to each batch. Therefore, the batches must not have more
+        // rows than batches of files.
         let rows =
             rows.flat_map(|batch| stream::iter(batch.map_or_else(|error| vec![Err(error)], |batch| split(&batch))));
         rows.map(move |batch| with_types(&batch?, &schema)).boxed()
@@ -217,8 +217,8 @@ fn one_head(
 ) -> Result<Vec<RecordBatch>, QueryError> {
     cancellation.check()?;
     let columns: Vec<&str> = selection.columns.iter().map(String::as_str).collect();
-    // If a head applies the filter exactly, only the stacks are checked again, and the columns for the other checks are
-    // not requested.
+    // An exact head applies all conditions of the filter except the stacks. In this case, only the stacks are checked
+    // here, and the columns for the other checks are not requested.
     let checked = if head.is_exact() {
         ScanFilter {
             stacks: selection.row_filter.stacks.clone(),
@@ -265,7 +265,7 @@ fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Re
         (STACK, filter.stacks.is_some()),
     ];
     for (name, needed) in checked {
-        // The day is checked only in tables without a time.
+        // The day is checked only in tables without a column for the time.
         let needed = needed && !(name == DAY && schema.index_of(TIME).is_ok());
         if let Ok(index) = schema.index_of(name)
             && needed

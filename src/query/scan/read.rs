@@ -255,7 +255,7 @@ impl SeriesFilter<'_> {
     /// Returns true if a file with series in these bounds may contain one of the requested series.
     fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
         let overlap = |wanted: Bounds<SeriesId>| wanted.min <= file.max && file.min <= wanted.max;
-        // Ids are hashes, so only a small set can be disjoint from a wide range.
+        // Ids are hashes, so a large set has ids in almost every range. Only the ids of a small set are compared.
         self.bounds.is_some_and(overlap)
             && (self.series.len() > FEW_SERIES || self.series.iter().any(|id| file.contains(id)))
     }

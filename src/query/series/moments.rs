@@ -1,5 +1,5 @@
-//! Finds profiles by their ids, and the ids of profiles. A series and a time identify a profile, because each stored
-//! sample has the series and the time of its profile.
+//! Finds profiles by their ids, and the ids of profiles. Here, a profile is identified by its series and its time,
+//! because a stored sample has the series and the time of its profile, but not the id.
 //!
 //! If the sender chose no id, the id is made from the series and the time, so that a query can select every profile by
 //! its id.
@@ -26,7 +26,7 @@ pub(crate) type Moment = (SeriesId, i64);
 
 /// Memory in bytes of an entry in a set of moments, with a share of the set's empty slots.
 const MOMENT_BYTES: usize = 24;
-/// Memory in bytes of an entry in a map from moments to ids, without the text.
+/// Memory in bytes of an entry in a map from moments to ids, without the text of the id.
 const NAMED_BYTES: usize = 64;
 
 /// Returns the moments of the profiles with these ids.

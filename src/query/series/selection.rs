@@ -180,7 +180,7 @@ impl Synthetic {
         }
     }
 
-    /// Adds the labels of the type and the service.
+    /// Returns `labels` together with the synthetic labels of the type and of the service.
     pub(crate) fn with(&self, labels: &Labels) -> Labels {
         let pairs = labels.pairs();
         let service = pairs.iter().find(|(name, _)| name.as_ref() == SERVICE_NAME);

@@ -45,7 +45,8 @@ const MAX_COMPARISONS: u64 = 10_000_000;
 /// Maximum number of columns of a plan over all of its operators. About 90 joins of `series` reach this limit.
 const MAX_PLAN_COLUMNS: usize = 50_000;
 
-/// Refuses texts that are too long or too deep to plan. Returns the number of tokens without whitespace.
+/// Refuses texts that are too long, or that may need a plan with too many levels. Returns the number of tokens without
+/// whitespace.
 pub(crate) fn check_size(text: &str) -> Result<usize, QueryError> {
     check_size_in(text, &GenericDialect {})
 }
@@ -192,7 +193,7 @@ pub(crate) fn check_statement(statement: &Statement) -> Result<(), QueryError> {
     }
 }
 
-/// Like [`check_statement`], for a statement of the SQL parser itself.
+/// Like [`check_statement`], for a statement of the library `sqlparser`, which lacks DataFusion's own statements.
 pub(crate) fn check_sql(statement: &ast::Statement) -> Result<(), QueryError> {
     match statement {
         ast::Statement::Query(query) => check_shape(query),
@@ -321,7 +322,7 @@ impl Default for Shape {
 
 impl Shape {
     /// Returns an upper bound of the number of tables that a query of the tables `names` reads after every part is
-    /// expanded. The tables that the definitions of parts read are counted as well.
+    /// expanded. The bound may be too high, because `names` also contains the tables in the definitions of parts.
     fn unfolded(&mut self, names: &[String], depth: usize) -> Result<u64, QueryError> {
         if depth > self.parts.len() {
             return Err(QueryError::invalid("a WITH query must not refer to itself"));

@@ -35,7 +35,7 @@ impl RowBytes {
         rows
     }
 
-    /// Adds a plan and returns its wide columns.
+    /// Adds the rows of a plan to the estimate, and returns the wide columns of the plan.
     fn add(&mut self, plan: &LogicalPlan) -> WideColumns {
         let inputs: Vec<WideColumns> = plan.inputs().into_iter().map(|input| self.add(input)).collect();
         let mut known = WideColumns::new();
@@ -90,7 +90,7 @@ impl RowBytes {
             _ => inherited_columns(schema, &known),
         };
         let held = match plan {
-            // The rows of `VALUES` form one batch.
+            // All rows of `VALUES` form one batch, and `computed` already contains their values.
             LogicalPlan::Projection(_) | LogicalPlan::Values(_) => computed,
             _ => computed.saturating_add(wide.values().sum()),
         };

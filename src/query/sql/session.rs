@@ -109,7 +109,7 @@ impl Prepared {
 pub(crate) enum SqlValue {
     /// SQL's null, of any type.
     Null,
-    /// Written as `TRUE` or `FALSE`.
+    /// A boolean, which the statement contains as `TRUE` or `FALSE`.
     Bool(bool),
     /// An integer of up to 64 bits.
     Int(i64),
@@ -121,7 +121,7 @@ pub(crate) enum SqlValue {
     Timestamp(i64),
     /// A day, as the number of days since 1970.
     Date(i32),
-    /// Written as a hexadecimal literal.
+    /// Bytes, which the statement contains as a hexadecimal literal.
     Bytes(Vec<u8>),
 }
 
@@ -349,7 +349,7 @@ fn placeholder(expr: &Expr) -> Option<usize> {
     name.strip_prefix('$').and_then(|number| number.parse().ok())
 }
 
-/// Returns the highest number of a parameter in the statement.
+/// Returns the highest number of a parameter in the statement, or 1000 if it is higher.
 fn count_parameters(statement: &ast::Statement) -> usize {
     let mut max = 0;
     let _ = ast::visit_expressions(statement, |expr| {

@@ -168,7 +168,7 @@ fn check(batch: &RecordBatch, lists: &[usize], max: usize) -> Result<(), QueryEr
     Ok(())
 }
 
-/// Returns the number of elements of a column of lists, including the elements of nested lists.
+/// Returns the number of elements of a column of lists. If lists are nested, counts the level with the most elements.
 fn elements(array: &ArrayRef) -> usize {
     match array.data_type() {
         DataType::List(_) => elements_of(array.as_list::<i32>()),

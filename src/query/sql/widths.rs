@@ -31,7 +31,7 @@ struct Widths {
     /// Number of columns of each `WITH` part that was visited, by its lower-case name.
     parts: HashMap<String, u64>,
     /// Number of columns of each part and subquery, by the address of its syntax tree. Without this map, every `*`
-    /// would derive the width of all levels below again.
+    /// would derive the widths of all subqueries below its `SELECT` again.
     known: HashMap<*const SetExpr, u64>,
     comparisons: u64,
 }

@@ -1,8 +1,8 @@
 //! Call sites: finds the stacks that begin, at the root, with given functions, and sums the values of these stacks by
 //! profile.
 //!
-//! In: a filter and the functions, root first. Out: values by profile. Totals of profiles include all stacks, so this
-//! module reads samples.
+//! In: a filter and the functions, root first. Out: values by profile. The stored totals of profiles include all of
+//! their stacks, so this module reads the samples instead of the totals.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -128,7 +128,7 @@ pub(crate) fn graph(
     })
 }
 
-/// Returns the difference of merged stacks, with functions identified by name.
+/// Returns the difference between two results of [`merge`], with functions identified by name.
 pub(crate) fn diff(
     left: MergedStacks,
     right: MergedStacks,
@@ -151,14 +151,16 @@ pub(crate) fn diff(
     })
 }
 
-/// Returns the call graph of merged stacks by name with `max_functions` functions (0 for all).
+/// Returns the call graph of merged stacks, with functions identified by name. The graph has at most `max_functions`
+/// functions, or all functions if `max_functions` is 0.
 pub(crate) fn call_graph(
     merged: MergedStacks,
     max_functions: usize,
 ) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
     blocking::run(move |cancellation| {
         let held = tree_by(&merged, Detail::Names, cancellation)?;
-        // A graph has at most one function for each frame and one call for each node.
+        // The graph has at most one function for each frame of the tree and one call for each node, so it is charged as
+        // much memory as the tree.
         held.memory.try_grow(held.tree.bytes())?;
         cancellation.check()?;
         Ok(held.tree.call_graph(max_functions))

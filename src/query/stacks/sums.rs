@@ -1,8 +1,8 @@
 //! Sums values by stack, the basis of every flame graph.
 //!
-//! In: a filter. Out: stacks with their sums. Rows of files come from cached blocks (module `blocks`). Missing rows are
-//! read from the file. If these rows are few enough to stay in the cache, they are cached; otherwise, they are only
-//! summed. Heads sum their own rows. Rows are processed as integers, without strings.
+//! In: a filter. Out: stacks with their sums. If the cache can hold the rows of a file that a query needs, they come
+//! from cached blocks (module `blocks`), and missing blocks are built from the file. The rows of all other files are
+//! summed without the cache. Heads sum their own rows. Rows are processed as integers, without strings.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! files to read.
 //!
 //! In: filter expressions of the planner. Out: a narrower filter, and for each expression whether the filter covers it
-//! exactly. Unsupported expressions do not narrow the filter, so the result is always correct.
+//! exactly. Unsupported expressions do not narrow the filter, so the filter never excludes a row of the result.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -47,7 +47,7 @@ fn hint(column: &str) -> Option<String> {
         others => format!("{} and {last}", others.join(", ")),
     };
     let join = if has_series {
-        format!("; join other tables with `series` by `{SERIES}`")
+        format!("; join other tables with `series` on the column `{SERIES}`")
     } else {
         String::new()
     };
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_column_is_said_to_be_of_the_tables_that_have_it() {
         let expected = "`service_name` is a column of `series` and `flat`; \
-            join other tables with `series` by `series`";
+            join other tables with `series` on the column `series`";
         assert_eq!(hint("service_name").unwrap(), expected);
         assert_eq!(
             hint("sample_count").unwrap(),

@@ -59,7 +59,7 @@ pub(crate) struct StackColumns {
     line: ArrayRef,
     mapping: ArrayRef,
     frames: Option<ArrayRef>,
-    /// Size of the frames of each stack in bytes; empty without frames.
+    /// Size of the frames of each stack in bytes; empty for [`Frames::Leaf`].
     frame_bytes: Vec<usize>,
     index: HashMap<StackId, u32>,
     _memory: MemoryReservation,

@@ -1,4 +1,4 @@
-//! The tables of SQL: the four tables of the store, and the view `flat` that joins them.
+//! The tables of SQL: the four tables of the store, and the view `flat` of samples with their series and stacks.
 //!
 //! In: the context of a query. Out: a catalog for its session ([`catalog`]).
 

@@ -205,7 +205,7 @@ impl CellCounter {
 
 impl Values {
     /// Calls `take` with each value as a candidate for the exemplar of its cell. Skips profiles whose total for the
-    /// type is 0.
+    /// queried type is 0.
     fn for_each(&self, take: &mut dyn FnMut(Candidate) -> Result<(), QueryError>) -> Result<(), QueryError> {
         match self {
             Self::Profiles(selected) => selected.runs().try_for_each(|run| {

@@ -140,7 +140,8 @@ impl PointCounter {
         for run in selected.runs() {
             cancellation.check()?;
             let group = self.groups.of(run.series);
-            // If the total of a profile for the type is 0, the profile adds no point. Lines without points are omitted.
+            // If the total of a profile for the queried type is 0, the profile adds no point. Lines without points are
+            // omitted.
             let counted = run.between(selected.time()).filter(|(_, total)| *total != 0);
             for (time, total) in counted {
                 let total = values_below

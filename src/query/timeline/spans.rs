@@ -63,7 +63,7 @@ pub(crate) fn sums(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'st
 }
 
 impl SpanSums {
-    /// Returns the spans as candidates for exemplars. Each candidate has the moment of its profile.
+    /// Returns the spans as candidates for exemplars. Each candidate has the series and the time of its profile.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
         self.values.iter().map(|(((series, time), id), sum)| Candidate {
             value: sum.value,

@@ -2,9 +2,8 @@
 //!
 //! In: the range, step and labels of a query. Out: the step of a time, and the line of a series. A step excludes its
 //! left edge and includes its right edge. Results name a step by its right edge. The first step ends at the start of
-//! the range, so that it includes the profiles of one step before the range, as in Pyroscope. Times are rounded down to
-//! whole milliseconds, the resolution of ranges. A profile in the millisecond in which the range starts is in the first
-//! step.
+//! the range, so nearly all of it lies before the range, as in Pyroscope. Times are rounded down to whole milliseconds,
+//! the resolution of ranges. Therefore, the first step includes the whole millisecond in which the range starts.
 
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
@@ -83,7 +82,8 @@ const GROUP_BYTES: usize = 256;
 const SERIES_BYTES: usize = 32;
 
 impl Groups {
-    /// Creates a line for each combination of the labels `group_by`. The memory of the lines is charged to `memory`.
+    /// Creates a line for each combination of values of the labels `group_by`. The memory of the lines is charged to
+    /// `memory`.
     pub(crate) fn new(
         labels: &HashMap<SeriesId, Labels>,
         group_by: &[String],

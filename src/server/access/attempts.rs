@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 
 /// The period over which attempts are counted.
 const WINDOW: Duration = Duration::from_mins(1);
-/// Maximum number of failed attempts of one address in that period. Many people may share an address.
+/// Maximum number of failed attempts of one address in that period. It is higher than [`BY_NAME`], because many people
+/// may share an address.
 const BY_ADDRESS: u32 = 30;
 /// Maximum number of failed attempts for one name in that period.
 const BY_NAME: u32 = 10;

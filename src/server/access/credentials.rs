@@ -12,7 +12,7 @@ pub(super) const COOKIE_NAME: &str = "alluvium_session";
 
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Credential {
-    /// The request has neither a header nor a cookie.
+    /// The request has neither the header `Authorization` nor a session cookie.
     None,
     /// `Authorization: Bearer TOKEN`.
     Bearer(String),
@@ -20,7 +20,7 @@ pub(super) enum Credential {
     Basic(String, String),
     /// The id in a session cookie.
     Session(String),
-    /// The header is malformed or has another scheme.
+    /// The header `Authorization` is malformed, has another scheme, or occurs several times.
     Unknown,
 }
 

@@ -156,9 +156,10 @@ impl Access {
         Ok(self.0.sources.password(user, password, Some(address)).await?.identity)
     }
 
-    /// Checks whether a client may try a password with SCRAM. Attempts are counted for each pair of name and address,
-    /// so that the failed attempts of others do not lock out a user who knows the password. Outside SCRAM, a remembered
-    /// correct password bypasses the limits. With SCRAM, the server remembers no correct password.
+    /// Checks whether a client may try a password with SCRAM. Outside SCRAM, the server remembers correct passwords,
+    /// and a remembered password bypasses the limits. With SCRAM, the server cannot remember passwords. Therefore,
+    /// attempts are counted for each pair of name and address, so that the failed attempts of others do not lock out a
+    /// user who knows the password.
     pub(crate) fn may_try(&self, address: IpAddr, name: &str) -> Result<(), Refusal> {
         let name = format!("{name} of {address}");
         if self.0.sources.attempts.has_room(Some(address), &name) {

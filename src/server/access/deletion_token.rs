@@ -1,4 +1,5 @@
-//! Tokens that allow the deletion of profiles, kept as hashes. Each token is valid only for the tenants that it lists.
+//! Tokens that allow the deletion of profiles. The server keeps only their hashes. Each token has a list of tenants and
+//! is valid only for these.
 
 use sha2::{Digest, Sha256};
 
@@ -7,8 +8,8 @@ use alluvium_profile::TenantId;
 /// Minimum length of a token in bytes, so that nobody can guess it.
 pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
 
-/// Error of a token that is too short, or that contains a character that a header does not allow. It does not contain
-/// the token.
+/// Error of a token that is too short, or that contains a character that a header does not allow. The message shows the
+/// name of the token and not the token itself.
 #[derive(Debug, thiserror::Error)]
 #[error("the token of `{0}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without spaces")]
 pub struct WeakTokenError(String);

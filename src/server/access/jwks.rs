@@ -203,7 +203,7 @@ mod tests {
         }
         let many = format!(r#"{{"keys":[{}]}}"#, vec![described(&one, ""); MOST + 1].join(","));
         assert!(Keys::read(many.as_bytes()).is_err());
-        // Kinds of keys that this server does not know make no key set unusable.
+        // A key set is usable even if it also contains keys of kinds that this server does not support.
         let set = format!(
             r#"{{"keys":[{{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA"}},{{"kty":"OKP","crv":"X448","x":"AA"}},
                 {{"kty":"AKP","alg":"ML-DSA-44","pub":"AA","key_ops":["verify"]}},{}]}}"#,

@@ -39,7 +39,7 @@ pub enum HashError {
          create it by `alluvium token password`"
     )]
     Form,
-    /// A check would cost an attacker too little, or the server too much.
+    /// With these parameters of Argon2id, a check would cost an attacker too little, or the server too much.
     #[error(
         "the parameters of Argon2id must be m={} to m={}, t={} to t={}, and m times t at least {LEAST_WORK}, \
          not m={memory_kib},t={passes}",
@@ -49,7 +49,7 @@ pub enum HashError {
         PASSES.end()
     )]
     Argon2id { memory_kib: u32, passes: u32 },
-    /// A check would cost an attacker too little, or the server too much.
+    /// With this number of iterations of PBKDF2, a check would cost an attacker too little, or the server too much.
     #[error(
         "the number of iterations must be between {least} and {most}, not {0}",
         least = ITERATIONS.start(),

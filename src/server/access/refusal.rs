@@ -18,7 +18,7 @@ pub(crate) enum Refusal {
     Tenant(TenantId),
     /// The call concerns all tenants, but the identity may use only some of them.
     Whole,
-    /// Too many failed attempts. For a while, the server checks no further attempt.
+    /// Too many failed attempts. For up to a minute, the server checks no further attempt.
     Attempts,
     /// The client was about to send a password without TLS from another machine.
     Plain,

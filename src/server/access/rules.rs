@@ -85,7 +85,7 @@ const TABLE: [(&str, Need); 58] = [
     ("/status.v1.StatusService/GetConfig", Need::Server(Right::Read)),
     ("/status.v1.StatusService/GetDiffConfig", Need::Server(Right::Read)),
     ("/status.v1.StatusService/GetDefaultConfig", Need::Server(Right::Read)),
-    // The collector of `demo`.
+    // The collector of `alluvium demo`, which runs in the same process as the server.
     ("/api/v0/web/*", Need::Server(Right::Read)),
     ("/api/v0/*", Need::Server(Right::Admin)),
     ("/-/reload", Need::Server(Right::Admin)),

@@ -1,8 +1,8 @@
 //! A file that is read again after it has changed.
 //!
 //! In: a path and a function that parses the text. Out: the value of the last valid text. If the file becomes invalid
-//! or is removed, the last good value stays in force, and the log says so once. If a file appears later and is invalid,
-//! [`Watched::is_there`] returns true, but there is no value.
+//! or is removed, the last good value stays in force, and the log says so once. If there is no file at first, and an
+//! invalid file appears later, [`Watched::is_there`] returns true, but there is no value.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum size of the file in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Modification time, length and inode.
+/// Modification time, length and inode of a file, by which a change is noticed.
 type Stamp = (SystemTime, u64, u64);
 
 /// Reason why a file of tokens or users is not usable.

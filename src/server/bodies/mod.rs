@@ -1,6 +1,7 @@
 //! Bodies of requests and responses, within limits on size, time, and the memory of all bodies together.
 //!
-//! In: a body as a stream. Out: its decompressed bytes, charged to a budget until the request ends.
+//! In: the body of a request as a stream. Out: its decompressed bytes, charged to a budget until the request ends. A
+//! second budget limits the bytes of responses.
 
 pub(in crate::server) mod body;
 mod budget;

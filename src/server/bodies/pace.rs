@@ -19,8 +19,8 @@ use alluvium_wire::connect::{Code, ConnectError};
 /// Minimum number of bytes that must arrive within [`Pace::time`]. Below this number, a body is slow.
 const MIN_PERIOD_BYTES: usize = 16 << 10;
 
-/// Maximum number of periods of [`Pace::time`] that a body may need to fill the memory that it holds while other
-/// requests wait for this memory. Together these periods are shorter than the timeout of the waiting requests.
+/// Number of periods of [`Pace::time`] within which a body must fill the memory that it holds, if other requests wait
+/// for this memory. Together these periods are shorter than the timeout of the waiting requests.
 const MAX_PERIODS: usize = 8;
 
 /// Measures the rate at which a body arrives.
@@ -66,8 +66,8 @@ impl Pace {
     }
 }
 
-/// Returns the error of a body that cannot be read. Malformed chunks are invalid. Otherwise the client has
-/// disconnected.
+/// Returns the error of a body that cannot be read. If a chunk is malformed, the request is invalid.
+/// Otherwise the client has disconnected.
 pub(super) fn body_error(error: axum::Error) -> ConnectError {
     if is_malformed(&error) {
         return ConnectError::invalid(format!("cannot read the body: {error}"));

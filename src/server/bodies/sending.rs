@@ -54,7 +54,7 @@ impl ResponseBudget {
         if bytes <= MAX_INLINE_BYTES {
             return Ok(None);
         }
-        // Charges at most the whole budget, because the compressed response may be much smaller.
+        // An estimate above the budget is reduced to the whole budget, because the compressed response may be smaller.
         let wanted = bytes.saturating_mul(2).min(self.0.total());
         self.take(wanted).map(Some)
     }
@@ -157,7 +157,7 @@ pub(crate) fn sending(
     };
     let first = Bytes::copy_from_slice(start);
     let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {
-        // Keeps the charge while pieces remain. A closure captures only variables that it uses.
+        // The closure must use `held`, so that it captures the charge and keeps it while pieces remain.
         let _held = &held;
         let end = length.min(start + PIECE_BYTES);
         // Copies the piece, because a slice would keep the whole body alive while it is sent.

@@ -1,7 +1,7 @@
 //! A method of a service: a function from a call to the future of its response.
 //!
-//! In: the functions that services register. Out: one trait bound for the code that calls these functions, for all
-//! protocols.
+//! In: the functions that services register. Out: one trait, [`Method`], through which the code of all protocols calls
+//! these functions.
 
 use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 

@@ -151,7 +151,7 @@ async fn prove(wire: &mut Wire, access: &Access, user: &str, peer: IpAddr) -> Re
 async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure> {
     let mut scram = ScramServerAuth::new();
     let mut methods = vec![PLAIN.to_owned()];
-    // If channel binding does not support the certificate, the server offers only the plain method.
+    // If channel binding does not support the certificate, the server offers only SCRAM without channel binding.
     if let Some(certificate) = &wire.own_certificate
         && scram.configure_certificate(certificate).is_ok()
     {

@@ -26,7 +26,7 @@ pub(super) enum Command {
     Show(Option<String>),
     /// Resets one setting, or all if `None`.
     Reset(Option<String>),
-    /// Removes settings and prepared statements.
+    /// Resets all settings, and removes all prepared statements and portals.
     DiscardAll,
     /// Removes one prepared statement, or all if `None`.
     Deallocate(Option<String>),
@@ -201,7 +201,7 @@ fn is_blank(statement: &str) -> bool {
     words(statement).is_empty()
 }
 
-/// Returns true for `E'...'`, where a backslash escapes a quote.
+/// Returns true if the quote at `at` starts a text `E'...'`, in which a backslash escapes the next byte.
 fn is_escape_string(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| bytes.get(at)).copied();
     let in_word = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
