@@ -89,8 +89,8 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
     Json(json!({ "tables": tables.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>() })).into_response()
 }
 
-/// `GET /api/v1/status/senders`: returns the tenants' senders since the server started, the most recent one
-/// first.
+/// `GET /api/v1/status/senders`: returns the tenants' senders since the server started, the most recent
+/// one first.
 pub(in crate::server) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     match tenants(&headers, &state.options) {
         Ok(tenants) => Json(json!({ "senders": state.senders.of(&tenants) })).into_response(),
