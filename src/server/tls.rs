@@ -135,7 +135,7 @@ impl CurrentTls {
 /// Reads the content of a PEM file.
 fn read<T>(path: &Path, content: impl FnOnce(&Pem) -> Result<T, PemError>) -> Result<T, TlsError> {
     content(&Pem::File(path.to_owned())).map_err(|error| match error {
-        // The error of the port names the path.
+        // A `TlsError` contains the path already, so only the reason of the read error is used.
         PemError::Read { source, .. } => tls_error(path, source),
         error => tls_error(path, error),
     })

@@ -131,7 +131,8 @@ impl Connection {
             self.wire.charge(start)?;
             *next += 1;
             count += 1;
-            // A timeout releases the rows and ends the connection, because a message may have been sent only in part.
+            // If the deadline of the query passes during the send, the connection ends, because a message may have been
+            // sent only in part. With the connection, the rows are released.
             tokio::time::timeout_at(rows.ends_at, self.wire.send_some())
                 .await
                 .map_err(|_| {

@@ -13,10 +13,10 @@ use crate::query::output::cells::{Cell, Cells, Kind, Simple};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::types;
 
-/// 2000-01-01 in microseconds and days since 1970.
+/// 2000-01-01 in microseconds since 1970. [`EPOCH_DAYS`] is the same date in days since 1970.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i32 = 10_957;
-/// Maximum size of a value in bytes. No client could read a larger one.
+/// Maximum size of a value in bytes. A row with a larger value is an error.
 const MAX_VALUE: usize = 256 << 20;
 
 /// Format of values on the wire.
@@ -35,7 +35,8 @@ pub(super) struct Field {
     pub(super) format: Format,
 }
 
-/// Appends one row as a `DataRow`. If that fails, nothing is appended, because the error follows in a separate message.
+/// Appends one row as a `DataRow`. If that fails, the function removes the part that it has appended, so that the error
+/// message does not follow an incomplete message.
 pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
     let start = out.len();
     append_row(out, cells, at, fields).inspect_err(|_| out.truncate(start))
@@ -58,7 +59,7 @@ fn append_row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) ->
     Ok(())
 }
 
-/// Appends a value after its length. The length of null is -1.
+/// Appends the length of a value, and then the value. The length of null is -1.
 fn value(out: &mut BytesMut, cell: &Cell<'_>, Field { kind, format }: Field) -> Result<(), Failure> {
     if *cell == Cell::Null {
         out.put_i32(-1);
@@ -281,7 +282,7 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
     if kind.is_some_and(|kind| kind.is_list) {
         return Err(Failure::error(
             "0A000",
-            "list parameters are not supported: write the list into the query, or unnest a text",
+            "list parameters are not supported: write the list into the query, or split a text with string_to_array",
         ));
     }
     if format == Format::Text {

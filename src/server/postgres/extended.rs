@@ -1,8 +1,8 @@
 //! The extended protocol: statements that are parsed once and bound to parameters. Their rows may be read in parts.
 //!
 //! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: PostgreSQL's response to each. The engine plans a
-//! statement on `Parse`, to determine its types, and again at each run, over the current tables. Statements and portals
-//! hold memory of the port. If this memory is exhausted, the client receives an error.
+//! statement on `Parse`, to determine its types, and again at each run, over the current tables. The memory of
+//! statements and portals is charged to the budget of the port. If it is exhausted, the client receives an error.
 
 use std::sync::Arc;
 

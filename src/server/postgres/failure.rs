@@ -6,7 +6,8 @@ use pgwire::error::ErrorInfo;
 
 use crate::query::QueryError;
 
-/// Maximum size of a sent error message in bytes. Messages repeat names and values of the client.
+/// Maximum size of a sent error message in bytes. A message repeats names and values that the client has sent, and they
+/// may be long.
 const MAX_MESSAGE: usize = 8 << 10;
 
 /// An error with its SQLSTATE code.

@@ -1,7 +1,7 @@
 //! The memory that connections of the port hold between messages: prepared statements, portals, and large messages.
 //!
-//! In: a number of bytes. Out: [`HeldBytes`] that count until they are dropped, or PostgreSQL's error if the port has
-//! no memory left. All connections share the budget.
+//! In: a number of bytes. Out: [`HeldBytes`], which stay charged to the budget until they are dropped, or PostgreSQL's
+//! error if the port has no memory left. All connections share the budget.
 
 use crate::server::postgres::failure::Failure;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};

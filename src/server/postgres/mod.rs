@@ -89,7 +89,7 @@ impl PostgresServer {
         })
     }
 
-    /// Returns the bound address, with the actual port.
+    /// Returns the bound address. If the configured port is 0, the address contains the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }

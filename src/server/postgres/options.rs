@@ -45,12 +45,13 @@ pub struct PostgresOptions {
     /// Users that may connect with SCRAM. If there are none and `access` requires no authentication, every program on
     /// this machine may connect. Other machines may then connect only if authentication is disabled explicitly.
     pub users: Vec<PostgresUser>,
-    /// Authenticates all other users: by a password or token over TLS or from this machine, or by a client certificate.
+    /// Authenticates all other users by a client certificate, a password or a token. A password or token is accepted
+    /// only over TLS or from this machine.
     pub access: Access,
-    /// The TLS files. If not set, the port refuses TLS.
+    /// The TLS files, and whether TLS is required. If not set, the port refuses TLS.
     pub tls: Option<PostgresTls>,
-    /// True on a server with several tenants. If neither a configured user nor an identity limits the tenants, the
-    /// database of a connection names its tenant.
+    /// True on a server with several tenants. The name of the database then selects one of the tenants of the
+    /// configured user or identity. If neither limits the tenants, it may name any tenant.
     pub multi_tenant: bool,
     /// Maximum number of authenticated connections. Further connections are refused. Connections that are not
     /// authenticated do not count.

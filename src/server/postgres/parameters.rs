@@ -53,7 +53,8 @@ const FIXED: [(&str, &str, bool); 19] = [
     ("lc_ctype", "C.UTF-8", false),
 ];
 
-/// Settings that a client may change. Only `statement_timeout` and `application_name` have an effect.
+/// Settings that a client may change, with their defaults. The server returns them to the client, but only
+/// `statement_timeout` has an effect.
 const CLIENT_SETTINGS: [(&str, &str); 18] = [
     ("application_name", ""),
     ("statement_timeout", "0"),

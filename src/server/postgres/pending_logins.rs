@@ -1,6 +1,6 @@
 //! Connections that have not authenticated yet. Their number is limited. At the limit, a new connection replaces the
-//! oldest one, so that idle clients cannot lock others out. A client that knows its password needs only a moment to
-//! authenticate.
+//! oldest one, so that idle clients cannot lock others out. A client that knows its password authenticates in a moment,
+//! so it is rarely replaced.
 //!
 //! In: a new connection. Out: [`PendingLogin`], which signals when the connection must be closed. `PortState::slots`
 //! limits the authenticated connections.

@@ -1,7 +1,7 @@
 //! State that a connection keeps between messages: prepared statements, portals, and rows that are being sent.
 //!
 //! Each value holds the memory that is charged for it. Portals share their statement and its charge, so both are
-//! released only after the last portal of the statement is dropped.
+//! released only after the statement is closed and its last portal is dropped.
 
 use std::sync::Arc;
 

@@ -18,7 +18,8 @@ use crate::server::postgres::memory::Memory;
 use crate::server::tls::CurrentTls;
 use alluvium_base::bytes::HeldBytes;
 
-/// Maximum message size of an authenticated client. A query may have 256 KiB, and its parameters a little more.
+/// Maximum message size of an authenticated client. The query layer accepts at most 256 KiB for the text of a query,
+/// and at most 256 KiB for all of its parameters together.
 const MAX_MESSAGE: usize = 1 << 20;
 /// Maximum message size before authentication.
 const MAX_FIRST_MESSAGE: usize = 10_000;
@@ -162,7 +163,7 @@ impl Wire {
             return Ok(());
         }
         self.output_charge = None;
-        // At most half of the memory is charged. Otherwise a larger row could never be sent.
+        // At most half of the memory is charged. Otherwise a row larger than the whole memory could never be sent.
         let charged = length.min(self.memory.total() / 2);
         match self.memory.take("a row that the client has not read yet", charged) {
             Ok(held) => self.output_charge = Some(held),

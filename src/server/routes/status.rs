@@ -66,7 +66,8 @@ pub(super) async fn tenant_limits(State(state): State<ServerState>, headers: Hea
     }
 }
 
-/// `GET /api/v1/status/storage`: returns the files of the tenants by table and by day, the oldest day first.
+/// `GET /api/v1/status/storage`: returns the number, bytes and rows of the tenants' files, by table and by day, the
+/// oldest day first.
 pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     let holdings = match tenants(&headers, &state.options) {
         Ok(tenants) => state.engine.holdings(&tenants),
@@ -88,7 +89,8 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
     Json(json!({ "tables": tables.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>() })).into_response()
 }
 
-/// `GET /api/v1/status/senders`: returns the senders of the tenants since the start, the most recent one first.
+/// `GET /api/v1/status/senders`: returns the tenants' senders since the server started, the most recent
+/// one first.
 pub(in crate::server) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     match tenants(&headers, &state.options) {
         Ok(tenants) => Json(json!({ "senders": state.senders.of(&tenants) })).into_response(),

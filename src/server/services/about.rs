@@ -29,7 +29,7 @@ const FLAGS: [(&str, bool, &str); 4] = [
     ("v2StorageLayer", true, "exemplars and heatmaps"),
 ];
 
-/// Content type of the configuration. Browsers display plain text.
+/// Content type of the configuration: plain text, so that browsers display it.
 const YAML: &str = "text/plain; charset=utf-8";
 
 /// Version of the program.

@@ -19,8 +19,8 @@ const SHOWN_CHARS: usize = 1000;
 const MAX_LIST_ITEMS: usize = 1000;
 /// Default number of functions of a call graph.
 const CALL_GRAPH_FUNCTIONS: i64 = 100;
-/// Work in bytes that is assumed for selectors with regular expressions. Compiling even a short expression takes
-/// milliseconds.
+/// Assumed size in bytes of selectors with regular expressions. It is so large that a separate thread parses them,
+/// because compiling even a short expression takes milliseconds.
 const COMPILE_BYTES: usize = 1 << 20;
 /// Shortest step of a time line in seconds. The times of points have a resolution of one millisecond.
 const MIN_STEP: f64 = 0.001;

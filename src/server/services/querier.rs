@@ -94,7 +94,7 @@ impl QuerierService for Querier {
             Detail::Names
         };
         let mut query = stacktraces_query(&self.0, request).await?;
-        // If `max_nodes` is not set, a pprof profile is complete, because programs read it.
+        // Programs read a pprof profile, so it is complete unless the request limits it with `max_nodes`.
         query.pprof_nodes = requested.filter(|requested| *requested != 0).map_or(0, |_| max_nodes);
         let mut response = querier::SelectMergeStacktracesResponse::default();
         match format {
@@ -367,7 +367,7 @@ async fn tree(
     Ok(state.workers.run(LARGE_WORK, write).await?.into())
 }
 
-/// Converts the impact of a query to a message. The tables are one component, and the heads are another.
+/// Converts the impact of a query to a message. The heads are one query scope, and the tables are another.
 fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
     let scope = |name: &str, reading: &ReadEstimate| querier::QueryScope {
         component_type: name.to_owned(),

@@ -1,8 +1,8 @@
 //! `vcs.v1`: source code from GitHub. This server has no connection to GitHub.
 //!
-//! In: calls of Grafana's pages. Out: errors with the codes that Pyroscope uses while its GitHub app is not configured.
-//! The error of `github_app` tells the pages to offer no source code. The other calls need a session, which no client
-//! has.
+//! In: calls of Grafana's pages. Out: errors with the codes that Pyroscope uses while its GitHub app is not configured,
+//! except for `github_login`. The error of `github_app` tells the pages to offer no source code. The calls that follow
+//! a login need a session, which no client has.
 
 use alluvium_wire::connect::{Code, ConnectError};
 use alluvium_wire::proto::vcs::{

@@ -99,7 +99,7 @@ pub struct ServerOptions {
     pub multi_tenant: bool,
     /// True if a collector runs in this process and its routes are served too. The page then shows the collector.
     pub with_collector: bool,
-    /// The server whose metrics the page shows beside profiles, if there is one.
+    /// The Prometheus server whose metrics the page shows beside profiles, if there is one.
     pub prometheus: Option<Prometheus>,
     /// Tokens that allow deletion. If there are none and callers need not authenticate, the deletion route is disabled.
     pub admin: Vec<AdminToken>,

@@ -2,9 +2,9 @@
 //!
 //! If the wall clock is wrong by a day, these limits refuse every new profile, and senders do not send a refused
 //! profile again. In: the wall clock and the monotonic clock. Out: the time by which the limits are relaxed. The
-//! expected time advances with the monotonic clock. It also moves toward the wall clock by up to one hour a day,
-//! because a correct clock drifts less than that. If the wall clock differs for a whole day, its time becomes the
-//! expected time.
+//! expected time advances with the monotonic clock. It also moves toward the wall clock by up to one hour a day, so
+//! that the drift of a correct clock, which is smaller, does not count. If the wall clock differs for a whole day, its
+//! time becomes the expected time.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,7 +1,7 @@
 //! Places at which a test can make the store fail, to simulate every crash and a full disk.
 //!
-//! In production there is no hook, and [`Faults::check`] only records the step of the thread. A hook decides by the
-//! place whether the operation fails, and may count the calls.
+//! In production there is no hook, and [`Faults::check`] only records that the calling thread has made a step. A hook
+//! decides by the place whether the operation fails, and may count the calls.
 
 use std::io;
 use std::sync::Arc;

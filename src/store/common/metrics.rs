@@ -92,7 +92,7 @@ metrics! {
         damaged_bytes: Counter => "alluvium_store_damaged_bytes", "Bytes of the log that the start could not read.";
         damaged_files: Counter => "alluvium_store_damaged_files",
             "Parquet files that maintenance skips because their contents do not match their checksums.";
-        /// Memory in bytes of the names that maintenance holds. The server reports it with its other memory.
+        /// Memory in bytes of the stacks or series that a merge holds. The server reports it with its other memory.
         maintenance_bytes: Gauge;
         job_runs: Family<JobLabel, Counter> => "alluvium_store_jobs", "Maintenance jobs that succeeded.";
         job_errors: Family<JobLabel, Counter> => "alluvium_store_job_failures", "Maintenance jobs that failed.";

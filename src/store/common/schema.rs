@@ -27,7 +27,7 @@ pub const LAYOUT_VERSION: u32 = 2;
 pub mod column {
     /// Partition: the tenant that owns the rows.
     pub(crate) const TENANT: &str = "tenant";
-    /// Partition: the UTC day.
+    /// Partition: the UTC day of the rows.
     pub(crate) const DAY: &str = "day";
     /// Start of the profile in microseconds since 1970.
     pub(crate) const TIME: &str = "time";

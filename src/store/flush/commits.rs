@@ -129,8 +129,8 @@ impl Commits {
         });
         new.processes.push(self.process);
         match (self.write(new), self.remembered.processes.last()) {
-            // A flush to a bucket frees space on a full disk, so it must not fail. The price is that a copy of the
-            // folder may mistake the commits of this process for its own.
+            // A flush to a bucket frees space on a full disk, so it must not fail. This process therefore uses the
+            // number of an earlier one. The price is that a copy of the folder may mistake its commits for its own.
             (Err(error), Some(last)) if error.is_full() => {
                 tracing::warn!(error = %error, "cannot remember this process, so its commits carry the number of \
                     an earlier process");

@@ -222,8 +222,8 @@ pub(crate) const MERGED: Effort = Effort {
     group_rows: 64 << 10,
     stacks_by_rows: false,
 };
-/// Effort for files that stay: names, profiles, and samples of hours that are over. They are rarely written and often
-/// read.
+/// Effort for files that stay: stacks, series, profiles, and samples of hours that are over. They are rarely written
+/// and often read.
 pub(crate) const SETTLED: Effort = Effort {
     zstd: 14,
     page_rows: 20_000,

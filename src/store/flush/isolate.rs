@@ -26,7 +26,7 @@ use crate::store::log::{reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
 use alluvium_profile::record::RecordError;
 
-/// The reason why the tables of records cannot be encoded.
+/// The reason why a set of records cannot be encoded as tables.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrialError {
     #[error(transparent)]

@@ -479,8 +479,8 @@ fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, si
     RowSelection::from(ranges)
 }
 
-/// Measures the samples as lists: one row per profile with lists of stacks and values, and one row per series and stack
-/// with lists of times and values.
+/// Measures two layouts of the samples as lists. The first has one row per profile with lists of stacks and values, the
+/// second one row per series and stack with lists of times and values.
 fn lists(rows: &Rows) {
     for (name, order) in [
         ("lists a profile", by_time as Order),

@@ -183,7 +183,7 @@ impl Publication<'_> {
     }
 
     /// Publishes a flush. Replaces the frozen generation with the files in `progress`. `lists` contains all files of
-    /// the tables whose outcome is unknown.
+    /// the tables whose outcome in `progress` is unknown.
     pub(crate) fn flushed(&self, progress: &mut Progress, lists: Lists) {
         let mut view = self.published.view.write();
         let mut files = view.files.to_vec();

@@ -16,8 +16,8 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// The order in which tables are read. Samples and profiles come before the series and stacks to which they refer. This
-/// is the reverse of the order of a flush.
+/// The order in which tables are read, the reverse of the order of a flush. Profiles and samples are read before the
+/// series and stacks to which they refer, so that each reference that is read has its target.
 pub(crate) const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
 
 /// The time of the next poll, and the results of the last poll.

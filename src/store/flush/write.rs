@@ -62,7 +62,7 @@ pub(crate) enum CommitOutcome {
     Unknown,
 }
 
-/// The outcomes for the tables to which a generation is committed, kept between attempts.
+/// The outcome for each table to which a generation is committed already. It is kept between attempts.
 pub(crate) type Progress = BTreeMap<Table, CommitOutcome>;
 
 /// All live files of some tables.

@@ -51,7 +51,7 @@ pub(in crate::store) struct Batch<'a> {
     repeats: Option<&'a Repeats>,
     /// The relabel rules of the records.
     rules: KnownRules,
-    /// Maximum memory in bytes for decoding the waiting records.
+    /// Upper bound of the memory in bytes that decoding the queued records takes.
     bytes: usize,
     /// Number of records seen so far, including the skipped ones.
     pub records: u64,

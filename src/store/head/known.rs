@@ -1,10 +1,10 @@
 //! The stacks that the tables already contain. A flush does not write them again, and a head does not store their
 //! frames.
 //!
-//! A process writes a stack once per tenant and day. It writes the stack again if the stack first arrived without start
-//! lines of functions and later with them. After a restart it writes the stack once more. Readers must handle repeated
-//! stacks in any case, because several writers may share a table. The sets of known stacks are bounded. When they are
-//! full, a flush may write a stack again.
+//! The store writes a stack once per tenant and day. It writes the stack again if the stack first arrived without start
+//! lines of functions and later with them, and once more after a restart. Readers must handle repeated stacks in any
+//! case, because several writers may share a table. The sets of known stacks are bounded. When they are full, a flush
+//! may write a stack again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use alluvium_profile::{Labels, SeriesId, StackId};
 
 /// Rows of a tenant's day.
 pub(crate) struct Partition {
-    /// Names of functions, files, mappings and profile types, and ids.
+    /// Names of functions, files, mappings and profile types, and ids of builds, profiles, spans and traces.
     pub(crate) texts: Texts,
     frames: Frames,
     /// Maps a stack id to an index in `stacks`.
@@ -349,8 +349,8 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Adds a positive value to the profile's row of this stack. If there is no such row, or the sum would overflow,
-    /// adds a new row. Ignores other values.
+    /// Adds a value to the profile's row of this stack. If there is no such row, or the sum would overflow, adds a new
+    /// row. Ignores a value that is not positive.
     #[inline]
     fn add(&mut self, stack: u32, value: i64) {
         if value <= 0 {

@@ -99,7 +99,7 @@ impl Repeats {
         }))
     }
 
-    /// Forgets the stored profiles of a tenant, because some may be deleted. If they are sent again, they are stored.
+    /// Forgets all stored profiles of a tenant after a deletion, so that a deleted profile can be stored again.
     pub(crate) fn forget(&self, tenant: &TenantId) {
         if let Some(seen) = self.tenants.lock().by_tenant.get_mut(tenant) {
             seen.stored.clear();

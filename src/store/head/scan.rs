@@ -1,7 +1,8 @@
 //! Scans of the head for queries: unsorted batches of the rows that a filter selects.
 //!
-//! A scan copies the numbers of some thousand rows under the lock of a partition and releases the lock. Then it looks
-//! up texts, builds batches and passes them to the reader. A reader that processes a batch blocks no other thread.
+//! Under the lock of a partition, a scan copies some thousand rows, in which texts are only numbers. Without the lock,
+//! it looks up the texts, builds batches and passes them to the reader. A reader that processes a batch blocks no other
+//! thread.
 
 use std::ops::{ControlFlow, Range};
 use std::vec::Drain;
@@ -245,7 +246,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Adds the sums of the partition to `all`. `sums` is a reused buffer. Returns `None` if a sum overflows.
+    /// Adds the selected values of the partition to `all`, summed by stack. `sums` is a reused buffer. Returns `None`
+    /// if a sum overflows.
     fn sum_stacks(&self, sums: &mut Vec<i64>, all: &mut HashMap<StackId, i64, Identity>) -> Option<()> {
         let (walk, stacks) = {
             let partition = &*self.partition.read();

@@ -17,7 +17,7 @@ pub(super) const STEP: usize = if cfg!(test) { 61 } else { 8 << 10 };
 /// The number of units of a step that a profile uses. A step has [`STEP`] units.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// One unit for each row of the profile. Several steps may visit the rows of one profile.
+    /// One unit for the profile, and one for each of its rows. Several steps may visit the rows of one profile.
     Rows,
     /// One unit, regardless of the number of rows of the profile.
     Profiles,

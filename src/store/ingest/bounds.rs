@@ -28,7 +28,8 @@ const MAX_STACK_FRAMES: u64 = 16 << 10;
 const MAX_STACK_TEXT: u64 = 1 << 20;
 /// Maximum number of frames of the distinct stacks of a profile: 16,000 stacks of 250 frames.
 const MAX_FRAMES: u64 = 4_000_000;
-/// Maximum size of the names in the distinct stacks of a profile in bytes. A flush writes these names one by one.
+/// Maximum size of the names in the distinct stacks of a profile in bytes. A flush writes all names of each stack, even
+/// if several stacks contain the same name.
 const MAX_TEXT: u64 = 512 << 20;
 /// Maximum size of the names of all functions and mappings in bytes. A shared text is counted once for each use.
 const MAX_NAMES: usize = 64 << 20;
@@ -121,8 +122,8 @@ pub(crate) fn check_series(series: usize, types: usize, text: usize) -> Result<(
     Ok(())
 }
 
-/// Checks the names of all functions and mappings. Each name is hashed, and many functions may share one text of the
-/// profile.
+/// Checks the total size of the names of all functions and mappings. Each use of a name is hashed, so the work may be
+/// much larger than the profile if many functions share one text.
 pub(crate) fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
     let functions = profile.functions.iter();
     let names = functions.map(|function| function.display_name().len() + function.file.len());

@@ -5,10 +5,11 @@ use alluvium_profile::labels::SERVICE_NAME;
 
 /// Default of `service_name`.
 const UNKNOWN_SERVICE: &str = "unknown_service";
-/// Prefix of the profile names of godeltaprof. Its values are deltas, like the values of other profilers.
+/// Prefix of the profile names of godeltaprof. The default rules remove it, so that these profiles have the same names
+/// as those of other profilers. The values of godeltaprof are already deltas.
 pub(super) const GODELTAPROF: &str = "godeltaprof_";
 
-/// Returns the name of the profiles of a sample type by Pyroscope's default rules. Some profilers call a CPU profile
+/// Applies Pyroscope's default rules to the name of a profile with this sample type. Some profilers call a CPU profile
 /// `wall`.
 pub(super) fn default_name<'a>(name: &'a str, sample_type: &str) -> &'a str {
     let name = name.strip_prefix(GODELTAPROF).unwrap_or(name);

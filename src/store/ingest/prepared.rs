@@ -92,7 +92,7 @@ pub(crate) struct Link {
 /// The stacks of a profile as indices, with the texts in one shared buffer.
 #[derive(Debug)]
 pub(crate) struct Symbols {
-    /// The bytes of the uncompressed profile.
+    /// The uncompressed bytes of the profile, or the buffer of its columns if it arrived decoded.
     pub(super) buffer: Bytes,
     /// Texts that are not in `buffer`. Their spans start after the end of `buffer`.
     pub(super) extra: String,
@@ -187,8 +187,8 @@ impl Prepared {
             + self.links.capacity() * size_of::<Link>()
     }
 
-    /// Returns an upper bound in bytes of the growth of a head that applies the profile. Columns and tables double when
-    /// they are full.
+    /// Returns an upper bound in bytes of the growth of a head that applies the profile. The bound is twice the size of
+    /// the added data, because columns and tables double when they are full.
     pub(crate) fn growth(&self) -> usize {
         /// Bytes of a sample row: stack and value.
         const SAMPLE_ROW_BYTES: usize = 12;

@@ -63,7 +63,7 @@ pub(crate) struct Intake {
     pub(crate) log: Arc<Log<PendingGroup>>,
     /// The heads. Profiles are refused while the heads are too large.
     pub(crate) published: Arc<Published>,
-    /// Appends wait here for a flush while the heads are full.
+    /// Appends wait here for a flush while the heads exceed twice the size of a flush.
     pub(crate) flushes: Arc<Flushes>,
     /// Says whether the store still accepts profiles.
     pub(crate) lifecycle: Arc<Lifecycle>,

@@ -1,6 +1,6 @@
 //! `adhocprofiles.v1`: uploaded profiles that users view separately from the stored ones.
 //!
-//! In: files in base64. Out: flame graphs and differences in the JSON of the plain routes. The server keeps the
+//! In: files in base64. Out: flame graphs and differences in the JSON of `/pyroscope/render`. The server keeps the
 //! original files of each tenant on the shelf, outside the tables. If a tenant has too many, its oldest files are
 //! removed.
 

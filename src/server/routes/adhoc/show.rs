@@ -151,7 +151,7 @@ impl ShownGraph {
 }
 
 impl ShowQuery {
-    /// Parses the query part of a URL. As on the plain routes, the first of several parameters with the same name
+    /// Parses the query part of a URL. As for `/pyroscope/render`, the first of several parameters with the same name
     /// applies.
     fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();

@@ -1,8 +1,9 @@
 //! `POST /api/0/profiles`: accepts one profile as pprof.
 //!
-//! In: parameters and a body. Out: the list entry of the profile, as soon as the profile is durable. The id contains
-//! the time of the profile, so that a lookup does not have to search all profiles. The server does not keep the
-//! original bytes. If a client requests the profile, the server encodes the stored data as pprof.
+//! In: parameters and a body. Out: the id, type, labels and time of the profile, as in a list of profiles, as soon as
+//! the profile is durable. The id contains the time of the profile, so that a lookup does not have to search all
+//! profiles. The server does not keep the original bytes. If a client requests the profile, the server encodes the
+//! stored data as pprof.
 
 use std::sync::Arc;
 

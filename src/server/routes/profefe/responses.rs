@@ -66,7 +66,7 @@ pub(super) fn range(requested: &Wanted) -> TimeRange {
     TimeRange::new(requested.from.saturating_mul(1000), after.saturating_mul(1000))
 }
 
-/// Returns the profile names of a type.
+/// Returns the profile names that belong to a type of profefe, or all names for `None`.
 pub(super) fn names(word: Option<&'static TypeWord>) -> TypeNames {
     match word {
         None => TypeNames::ALL,

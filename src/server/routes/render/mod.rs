@@ -1,8 +1,8 @@
 //! The plain routes of Pyroscope for older web pages, scripts and `curl`: `/pyroscope/render`, `render-diff` and
 //! `label-values`.
 //!
-//! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array. Errors have the
-//! same form as the errors of calls. Tenants, slots of running queries and limits are the same as in `querier.v1`
+//! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, pprof, or a JSON array. The form of
+//! errors, the tenants, the slots of running queries and the limits are the same as for the calls of `querier.v1`
 //! ([`responses`]).
 
 mod parameters;

@@ -16,7 +16,8 @@ const POINTS: i64 = 1500;
 const MIN_STEP_SECONDS: i64 = 15;
 /// Maximum step in seconds: a year.
 const MAX_STEP_SECONDS: i64 = 31_536_000;
-/// Upper bounds of the exact step in milliseconds, each with the rounded step in seconds.
+/// Upper bounds of the exact step in milliseconds, each with the rounded step in seconds. The exact step is the range
+/// divided by [`POINTS`].
 const STEP_BOUNDS: [(i64, i64); 18] = [
     (17_500, MIN_STEP_SECONDS),
     (25_000, 20),
