@@ -28,7 +28,7 @@ impl ActiveSeries {
         limit: usize,
     ) -> Result<(), usize> {
         let has_room = |active: &HashMap<SeriesId, Duration>| {
-            // The rules of a tenant may give several parts of a profile the same series.
+            // The rules of a tenant may give several parts of a profile the same series, which counts once.
             let new: HashSet<SeriesId> = ids.clone().filter(|id| !active.contains_key(id)).collect();
             new.is_empty() || active.len() + new.len() <= limit
         };
