@@ -19,8 +19,8 @@ pub(super) struct ActiveSeries {
 }
 
 impl ActiveSeries {
-    /// Makes all of `ids` active if the number of active series stays within `limit`. Otherwise, returns the number of
-    /// active series as the error.
+    /// Makes all of `ids` active if the number of active series stays within `limit`, or if all of them are active
+    /// already. Otherwise, returns the number of active series as the error.
     pub(super) fn admit(
         &mut self,
         ids: impl Iterator<Item = SeriesId> + Clone,
