@@ -2,7 +2,7 @@
 //! for the head.
 //!
 //! Before a profile is decompressed, the budget is charged with the maximum memory for decoding ([`Budget::reserve`]).
-//! After decoding, the charge is changed to the memory that the profile uses ([`Budget::adjust`]). The charge ends when
+//! After decoding, the charge is reduced to the memory that the profile uses ([`Budget::adjust`]). The charge ends when
 //! the head contains the profile. Reservations are served in order of arrival.
 //!
 //! The budget cannot deadlock, because a profile with a charge never waits for more bytes of the budget. A few profiles
@@ -43,7 +43,8 @@ impl Budget {
         Charge { held, overflow: None }
     }
 
-    /// Changes `charge` to `bytes`. Releases the difference, or waits for permission to exceed the reservation.
+    /// Reduces `charge` to `bytes`. If `bytes` exceeds the reservation, the charge stays, and the function waits for
+    /// the permission to exceed the reservation.
     pub(crate) async fn adjust(&self, mut charge: Charge, bytes: usize) -> Charge {
         if bytes > charge.held.bytes() {
             // The semaphore is never closed, so the result is always a permit.

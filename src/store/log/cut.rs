@@ -21,7 +21,7 @@ pub(crate) fn write(segment: &Path, durable_bytes: u64) -> io::Result<()> {
     replace(&path_of(segment), text(durable_bytes).as_bytes())
 }
 
-/// Returns the durable length of a segment that could not be cut. A damaged file is treated as absent.
+/// Returns the durable length in the `.cut` file of a segment. A damaged `.cut` file is treated as absent.
 pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
     let path = path_of(segment);
     let content = match fs::read_to_string(&path) {

@@ -30,8 +30,8 @@ pub(crate) struct DamagedRecord {
     pub(crate) reason: String,
 }
 
-/// Writes a record to its own file. The file is durable when the function returns. Writing the same record again
-/// changes nothing.
+/// Writes a record to its own file, and the reason to a second file. Both files are durable when the function returns.
+/// Writing the same record again changes nothing.
 pub(crate) fn save_damaged(folder: &Path, bad: &DamagedRecord) -> Result<PathBuf, StoreError> {
     let RecordPlace { segment, record } = bad.place;
     let path = folder.join(format!("{segment:012}-{record}.damaged"));
@@ -44,7 +44,7 @@ pub(crate) fn save_damaged(folder: &Path, bad: &DamagedRecord) -> Result<PathBuf
     Ok(path)
 }
 
-/// Returns the files of damaged records, in the order of the log.
+/// Returns the files of damaged records in the order of their names, which begin with the number of the segment.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -55,7 +55,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     for entry in entries {
         let path = entry.map_err(StoreError::io("list", folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        // A file `NNNNNNNNNNNN.damaged` without an index is a whole damaged segment. Its records were replayed.
+        // A file `NNNNNNNNNNNN.damaged` without an index is a whole damaged segment. Its intact records were replayed.
         if name.strip_suffix(".damaged").is_some_and(|stem| stem.contains('-')) {
             paths.push(path);
         }
@@ -64,7 +64,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
-/// Returns the number of the segment that held the record, for a file from [`list`].
+/// Returns the number of the segment that held the record at `path`, a path from [`list`].
 pub(crate) fn segment_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }
@@ -75,7 +75,7 @@ pub(crate) fn reason(path: &Path) -> String {
         .map_or_else(|_| "the reason is unknown".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Removes the reason of a record that becomes part of the log again.
+/// Removes the file with the reason of a record, because the record becomes part of the log again.
 pub(crate) fn forget_reason(path: &Path) {
     let _ = fs::remove_file(path.with_extension("damaged.txt"));
 }

@@ -35,9 +35,9 @@ impl UnreadableBytes {
     }
 }
 
-/// Reads a segment record by record, so that a large segment needs little memory. After the first damage, the remaining
-/// bytes are read at once and searched for further records. If the magic number of the segment is damaged, the records
-/// after it are still read. Bytes of refused records that could not be cut off are not read.
+/// Reads a segment record by record, so that a large segment needs little memory. After the first damage, all remaining
+/// bytes are read into memory and searched for further records. If the magic number of the segment is damaged, the
+/// records after it are still read. Bytes of refused records that could not be cut off are not read.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<UnreadableBytes, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
@@ -82,7 +82,7 @@ pub(crate) fn rewrite_segment(path: &Path, faults: &Faults) -> Result<(), StoreE
     let renewed = faults.run(FaultPoint::LogRenew, || {
         let file = File::options().read(true).write(true).open(path)?;
         match rewrite_content(&file, path) {
-            // Some file systems need room even to overwrite bytes. The sync is tried anyway.
+            // Some file systems need room even to overwrite bytes, so this error is ignored. The sync is still tried.
             Err(error) if is_full(&error) => {}
             written => written?,
         }

@@ -40,8 +40,8 @@ impl Segment {
         let path = segment_path(folder, number);
         let created = faults
             .run(FaultPoint::LogCreate, || {
-                // An earlier segment with this number may have left a `.cut` file. Its removal becomes durable together
-                // with the new name.
+                // An earlier segment with this number may have left a `.cut` file. The sync of the folder makes the
+                // removal of that file durable together with the name of the new segment.
                 cut::remove(&path)?;
                 key.create(&path)
             })
@@ -55,7 +55,7 @@ impl Segment {
         let file = match created {
             Ok(file) => file,
             Err(error) => {
-                // A half-created file must not block the next attempt. An existing file is left alone.
+                // A half-created file must not block the next attempt. A file that existed before stays.
                 if error.kind() != io::ErrorKind::AlreadyExists {
                     let _ = std::fs::remove_file(&path);
                 }

@@ -1,11 +1,12 @@
 //! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, written and synced by one thread.
 //!
-//! Callers append framed records to a buffer under a short lock. Each call also passes an item. The thread writes all
-//! pending records, syncs once (group commit), and sends the items in a [`LogEvent::Durable`], in the order of the
-//! log. After a failure, the thread sends the items in a [`LogEvent::Failed`] and cuts the file back to its last
-//! durable byte (or records the durable length beside the file, see `cut`). Until a new segment is written and synced,
-//! the log refuses appends. The thread retries until this succeeds, so the log recovers from a full disk on its own.
-//! The caller chooses the type of the items and deletes the segments.
+//! Callers append framed records to a buffer under a short lock. With its records, each call passes an item, a value
+//! that comes back in an event. The thread writes all pending records, syncs once (group commit), and sends the items
+//! in a [`LogEvent::Durable`], in the order of the log. After a failure, the thread sends the items in a
+//! [`LogEvent::Failed`] and cuts the file back to its last durable byte (or records the durable length beside the file,
+//! see `cut`). Until a new segment is written and synced, the log refuses appends. The thread retries until this
+//! succeeds, so the log recovers from a full disk on its own. The caller chooses the type of the items and deletes the
+//! segments.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -329,8 +330,8 @@ impl<T: Send + 'static> Writer<T> {
         let _ = request.send(result);
     }
 
-    /// Cuts the failed segment back and opens a new segment, and retries until both succeed. Meanwhile, one rotation
-    /// can succeed without a new segment, so that a flush can run and free room on the disk.
+    /// Cuts the failed segment back and opens a new segment. Retries until both succeed or the log is stopped.
+    /// Meanwhile, one rotation can succeed without a new segment, so that a flush can run and free room on the disk.
     fn recover(&mut self) {
         let mut ended = None;
         loop {

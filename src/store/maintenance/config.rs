@@ -13,9 +13,9 @@ pub struct MaintenanceConfig {
     pub compaction: bool,
     /// Rules that decide when files are merged.
     pub policy: Policy,
-    /// Time between rounds. Defaults to 10 seconds.
+    /// Time between two rounds of maintenance. Defaults to 10 seconds.
     pub interval: Duration,
-    /// Share of one core that the thread may use. Defaults to 0.5; 1 means no limit.
+    /// Share of one core that the maintenance thread may use. Defaults to 0.5; 1 means no limit.
     pub cpu_share: f64,
     /// Maximum memory in bytes for the stacks or series that a merge holds. Defaults to 64 MiB. If the stacks or series
     /// need more memory, the merge works in pieces.

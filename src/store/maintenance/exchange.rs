@@ -141,7 +141,8 @@ impl Exchanger {
         match replaced {
             ReplaceOutcome::Done => return Ok(()),
             ReplaceOutcome::Stale if attempt == 1 => exchange.discard(&self.published.root),
-            // An earlier attempt may have been committed. Then its files are live, or other readers still use them.
+            // An earlier attempt may have been committed. Then its files are live, or another server has replaced them
+            // and readers still use them.
             ReplaceOutcome::Stale | ReplaceOutcome::Overtaken => {}
         }
         // A server that replaced files of one table has usually replaced files of other tables too.

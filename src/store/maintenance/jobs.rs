@@ -31,7 +31,7 @@ pub(super) struct HeldFiles {
     /// Paths of covered files, as in the list of live files.
     pub(super) covered: HashSet<String>,
     /// Folders of covered files, live or not. Other servers may merge covered files in these folders at any time. If
-    /// this server merged such a file again, the new file would look as if it had no covered rows.
+    /// this server merged the result of such a merge again, the new file would look as if it had no covered rows.
     pub(super) folders: HashSet<String>,
     /// Identity of this store.
     pub(super) writer: String,

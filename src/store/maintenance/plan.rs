@@ -157,8 +157,9 @@ struct Day<'a> {
 }
 
 impl<'a> Day<'a> {
-    /// Plans a merge of files of stacks or series: all flushed files, and then merged files, the smallest first, while
-    /// each is at most twice as large as all files before it together. If the day is over, merges files of any size.
+    /// Plans a merge of files of stacks or series. The merge takes flushed files first, then merged files in ascending
+    /// order of size. It stops before a merged file that is more than twice as large as all files before it together.
+    /// If the day is over, it takes files of any size.
     fn merge_of_names(&self) -> Option<Merge<'a>> {
         let mut sorted = self.files.to_vec();
         sorted.retain(|file| level(file) < FULL_NAMES);

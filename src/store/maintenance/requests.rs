@@ -70,8 +70,9 @@ impl Requests {
         self.wake.notify_one();
     }
 
-    /// Waits, on the maintenance thread, for requests and returns them. If the time that `wait` returns is over first,
-    /// returns an empty list. `wait` is called again after each wake-up. Returns `None` if `must_end` returns true.
+    /// Waits for requests and returns them. Only the maintenance thread may call this function. If no request arrives
+    /// within the time that `wait` returns, the list is empty. `wait` is called again after each wake-up. Returns
+    /// `None` if `must_end` returns true.
     pub(crate) fn next(&self, must_end: impl Fn() -> bool, wait: impl Fn() -> Duration) -> Option<Vec<Request>> {
         let mut queue = self.queue.lock();
         loop {

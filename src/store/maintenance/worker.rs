@@ -94,7 +94,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs work. If another server has replaced its files, repeats the work on the new state of the tables.
+    /// Runs work. If another server has replaced the files of the work, repeats it on the new state of the tables.
     pub(super) fn retry<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
@@ -227,8 +227,8 @@ impl Budget {
         }
     }
 
-    /// If the work has lasted for [`WORK_PERIOD`], waits until the work is within its share of the time, at most one
-    /// second.
+    /// If the work has lasted for [`WORK_PERIOD`], waits until the work is within its share of the time. The wait takes
+    /// at most one second.
     fn throttle(&mut self) {
         let worked = self.since.elapsed();
         if self.share < 1.0 && worked >= WORK_PERIOD {

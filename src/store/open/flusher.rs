@@ -1,6 +1,6 @@
-//! The flush thread. It flushes one frozen generation (a head and the log segments that it contains) at a time, and
-//! retries until it succeeds. Between flushes, and after a flush if its caller requests that, the thread polls for the
-//! commits of other servers.
+//! The flush thread. It flushes one frozen generation (a head, and the log segments with the same profiles) at a time,
+//! and retries until it succeeds. Between flushes, and after a flush if its caller requests that, the thread polls for
+//! the commits of other servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -165,8 +165,8 @@ impl Flusher {
         let lists = self.tables.lists(progress)?;
         publication.flushed(progress, lists);
         // This call must come after the publication, so that a head that leaves out these stacks is only visible
-        // together with their files. The call must come before the publication guard is dropped. Code that removes
-        // these files takes the guard first, and makes the store forget the stacks.
+        // together with their files. The call must come before the publication guard is dropped: code that takes the
+        // guard may remove these files and make the store forget the stacks, which must not be remembered after that.
         generation.head.remember_stacks();
         drop(publication);
         self.metrics.head_bytes.set(self.published.head_bytes() as i64);

@@ -3,7 +3,8 @@
 //!
 //! The log is read before the tables. If a segment is flushed in between, its profiles come from the tables and are
 //! omitted from the heads. If only some tables contain a flush, the rows for the other tables come from the log. If a
-//! flush began later, or belongs to another server, its samples are left out unless its profiles are committed.
+//! flush is of a later segment than the log had, or of another server, its samples are left out unless its profiles are
+//! committed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,8 +70,8 @@ impl ReadOnlyStore {
             }
             committed.push((table, version));
         }
-        // The file `COMMITS` is read after the tables, because it names a process before this process commits for the
-        // first time.
+        // The file `COMMITS` is read after the tables. It then names every process of this folder that the tables name,
+        // because a process is added to the file before its first commit.
         let remembered = Remembered::read(dir, &writer)?;
         for (table, process) in processes {
             if !remembered.processes.contains(&process) {

@@ -90,8 +90,8 @@ pub(crate) fn recover(
     let later: Vec<u64> = segments.iter().copied().filter(|number| *number > high).collect();
     let last = later.last().copied();
     let head = head_of(folder, (later, last), known, (metrics, repeats))?;
-    // If a sender repeats a profile that is in the head, the sender receives a success. So the last segment must be
-    // durable.
+    // If a sender repeats a profile that is in the head, the sender receives a success although no new record is
+    // written. So the last segment must be durable.
     if let Some(path) = last
         .map(|last| wal::segment_path(folder, last))
         .filter(|path| path.exists())

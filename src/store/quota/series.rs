@@ -19,8 +19,8 @@ pub(super) struct ActiveSeries {
 }
 
 impl ActiveSeries {
-    /// Makes all of `ids` active if the number of active series stays within `limit`. Otherwise, returns the number of
-    /// active series as the error.
+    /// Makes all of `ids` active if the number of active series stays within `limit`, or if all of them are active
+    /// already. Otherwise, returns the number of active series as the error.
     pub(super) fn admit(
         &mut self,
         ids: impl Iterator<Item = SeriesId> + Clone,
@@ -28,7 +28,7 @@ impl ActiveSeries {
         limit: usize,
     ) -> Result<(), usize> {
         let has_room = |active: &HashMap<SeriesId, Duration>| {
-            // The rules of a tenant may give several parts of a profile the same series.
+            // The rules of a tenant may give several parts of a profile the same series, which counts once.
             let new: HashSet<SeriesId> = ids.clone().filter(|id| !active.contains_key(id)).collect();
             new.is_empty() || active.len() + new.len() <= limit
         };

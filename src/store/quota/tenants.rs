@@ -124,8 +124,8 @@ impl TenantPlaces {
         }
     }
 
-    /// Adds the stored tenants and removes tenants without stored data, unless the last search was less than
-    /// [`MIN_SEARCH_INTERVAL`] ago.
+    /// Adds the stored tenants. Removes tenants without stored data whose last accepted profile is at least
+    /// [`MAX_INTAKE_TIME`] old. Does nothing if the last search was less than [`MIN_SEARCH_INTERVAL`] ago.
     fn search(&mut self, now: Duration, stored: impl FnOnce() -> HashSet<TenantId>) {
         if self
             .searched

@@ -218,7 +218,7 @@ fn compile(list: &'static str, rules: &[RuleText]) -> Result<Rules, RulesError> 
     compiled.collect::<Result<Vec<Rule>, _>>().map(Rules::from)
 }
 
-/// Compiled rules from records of the log. Each text is compiled once.
+/// Compiled rules from records of the log, kept so that records with the same text do not compile it again.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRules(HashMap<Box<str>, Option<Arc<RelabelRules>>>);
 

@@ -2,8 +2,8 @@
 //! blocks, each reader of this program verifies exactly the bytes that it decodes.
 //!
 //! A file consists of data (row groups) and a tail (page indexes and footer). The footer holds a CRC-32 for each
-//! [`BLOCK_BYTES`] of the data. The table's log holds the XXH3 of the tail and of the whole file. Parquet also defines
-//! a checksum for each page. The writer of the `parquet` crate does not compute page checksums, and they cover neither
+//! [`BLOCK_BYTES`] of the data. The table's log holds the XXH3 of the tail and of the whole file. The page checksums
+//! that Parquet defines are not used: the writer of the `parquet` crate does not compute them, and they cover neither
 //! page headers nor the footer. Files of earlier versions have only the checksum of the whole file.
 
 use std::fs::File;
@@ -25,8 +25,8 @@ use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 const BLOCK_BYTES: u64 = 16 << 10;
 /// Key of the file metadata that holds the checksums of the blocks, 8 hexadecimal digits each.
 const KEY: &str = "alluvium.sums";
-/// Maximum size in bytes of a file that is read into memory to be verified, because it has no block checksums. Several
-/// dozen files may be open at once.
+/// Maximum size in bytes of a file that is read into memory to be verified, because it has no block checksums. The
+/// limit is small, because several dozen files may be open at once.
 const MEMORY_BYTES: u64 = 1 << 20;
 
 /// An error: some bytes differ from the written bytes.

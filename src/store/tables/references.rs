@@ -27,7 +27,8 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
-/// Checks the references from `rows` to `names`. References to a file in `damaged` cannot be checked.
+/// Checks the references from `rows` to `names`. If a file of names is in `damaged`, the references from rows of its
+/// tenant and day to its table are not checked.
 pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let names = by_day(names);

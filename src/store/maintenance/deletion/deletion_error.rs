@@ -9,14 +9,18 @@ use crate::store::common::error::StoreError;
 pub enum DeletionError {
     #[error("cannot parse the selector `{selector}`: {source}")]
     Selector { selector: String, source: SelectorError },
-    /// The selector names a label that only describes a profile.
+    /// A matcher of the selector names a label that begins with `__`. The tables do not store such labels.
     #[error("the label `{0}` is not stored; to choose a profile type, write its id before the brace")]
     Label(String),
-    /// In a file, rows that the request covers cannot be distinguished from later rows, because the request has no list
-    /// of files.
-    #[error("an earlier version accepted the request, and the merged file {0} may hold later profiles")]
+    /// In a file, rows that the request covers cannot be distinguished from rows that arrived later, because the
+    /// request has no list of files.
+    #[error(
+        "an earlier version of the server accepted the request, and the merged file {0} may hold profiles that \
+        arrived later"
+    )]
     Merged(String),
-    /// In a file that another server has written, rows that the request covers cannot be distinguished from later rows.
+    /// In a file that another server has written, rows that the request covers cannot be distinguished from rows that
+    /// arrived later.
     #[error(
         "another server has rewritten files that the deletion covers, and the file {0} may hold profiles that arrived \
         later"

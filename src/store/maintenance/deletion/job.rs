@@ -41,7 +41,8 @@ impl Deletions {
         requested: &Deletion,
     ) -> Result<Report, StoreError> {
         requested.check()?;
-        // The flush publishes every profile that was acknowledged before it, and the flushes of other servers.
+        // The flush publishes every profile that was acknowledged before the flush. It also reads and publishes the
+        // flushes of other servers.
         flush(worker, flushes)?;
         let mut report = Report::default();
         let mut request: Option<PathBuf> = None;
@@ -73,9 +74,9 @@ impl Deletions {
         Ok(report)
     }
 
-    /// Carries out the requests that an earlier attempt has left. Returns the files that the remaining requests need
-    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `requested` is
-    /// true.
+    /// Carries out the requests that an earlier attempt has left. Returns the files that must not change while requests
+    /// still wait. A request that failed because of its files is tried again after [`UNREADABLE_RETRY_DELAY`], or at
+    /// once if `requested` is true, that is, if a caller has asked for the work.
     pub(in crate::store::maintenance) fn finish(
         &mut self,
         worker: &mut Worker,
@@ -118,7 +119,7 @@ impl Deletions {
     }
 }
 
-/// Returns the files that waiting requests need unchanged.
+/// Returns the files that must not change while requests wait.
 fn held(worker: &Worker) -> Result<FileHold, StoreError> {
     let files = worker.published.files();
     let mut held = HeldFiles {
@@ -230,7 +231,8 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
             worker.count(exchange, "delete", start, report);
         }
     }
-    // These steps also run if no file had to be replaced, because an attempt that failed may have been committed.
+    // These steps also run if no file had to be replaced, because an earlier attempt may have been committed although
+    // it returned an error.
     worker.repeats.forget(&deletion.tenant);
     let durable = worker.tables.make_durable(&[Table::Samples, Table::Profiles]);
     worker.count_failure("delete", durable)?;

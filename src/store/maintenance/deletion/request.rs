@@ -197,7 +197,8 @@ impl Deletion {
         self.files.iter().flatten().filter_map(|path| folder_of(path))
     }
 
-    /// Returns true if a live file holds only profiles from before the request, so that jobs leave it to the deletion.
+    /// Returns true if the request covers a live file. Such a file holds only profiles from before the request, and
+    /// other jobs must not rewrite it.
     pub(crate) fn holds(&self, file: &FileEntry, writer: &str) -> bool {
         if let Some(files) = &self.files {
             return files.contains(&file.path);
@@ -226,7 +227,7 @@ impl Deletion {
         file.tenant == self.tenant && matches!(file.table, Table::Samples | Table::Profiles) && selection.touches(file)
     }
 
-    /// Returns the selection by type and time, of all series.
+    /// Returns a selection by the profile type and the range of the request. It selects all series.
     fn selection(&self) -> Result<Selection, DeletionError> {
         Ok(Selection {
             series: None,

@@ -33,7 +33,7 @@ use alluvium_profile::SeriesId;
 
 /// Key in a file's metadata that names the order of the rows.
 pub(crate) const ORDER_KEY: &str = "alluvium.order";
-/// Rows in a batch of an input. A few dozen inputs are open at the same time.
+/// Rows in a batch of an input. The batches are small, because a few dozen inputs are open at the same time.
 const BATCH_ROWS: usize = 8 << 10;
 /// Rows in a batch of stacks. A row takes some kilobytes, at most a megabyte.
 const STACK_ROWS: usize = 256;

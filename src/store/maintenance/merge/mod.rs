@@ -1,4 +1,4 @@
-//! Merges sorted Parquet files into larger files, and leaves out rows that are deleted or too old.
+//! Merges sorted Parquet files into larger files. A rewrite can also omit deleted rows, or sum samples over intervals.
 //!
 //! In: live files of one partition of a table. Out: new files, which `maintenance::exchange` commits. The size and the
 //! checksum of each input are verified first ([`input`]).

@@ -70,7 +70,7 @@ enum StacksError {
     #[error("the frames are not a struct")]
     NotAStruct,
     /// A column is missing or has another type.
-    #[error("the frames have no column `{0}` of the layout's type")]
+    #[error("the frames have no column `{0}` of the type that the layout requires")]
     Column(&'static str),
 }
 

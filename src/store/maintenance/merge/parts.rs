@@ -178,7 +178,7 @@ impl Columns {
     }
 
     /// Ends the current series and type, and puts its stacks with the most rows first. If any gathered row has a span
-    /// or trace id, the order stays: such rows are few, and their ids are not in a dictionary.
+    /// or trace id, the order stays. Such rows are few, and their ids are gathered as text, which is costly to reorder.
     fn end_stretch(&mut self) {
         let start = std::mem::replace(&mut self.stretch, self.value.len());
         if self.links.is_some() {

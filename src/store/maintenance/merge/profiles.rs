@@ -1,6 +1,7 @@
 //! Merges rows of the profiles table from many sorted files into one sorted sequence of batches.
 //!
-//! The table has few rows and many columns, so cursors choose the next row, and rows are gathered column by column.
+//! Cursors choose the next row. The chosen rows are gathered column by column, because the table has few rows and many
+//! columns.
 
 use std::sync::Arc;
 
@@ -30,8 +31,8 @@ pub(crate) struct Row<'a> {
     pub(crate) time: i64,
 }
 
-/// Merges `inputs`. `choose` returns the output of a row, or `None` to leave the row out. `receive` is called with the
-/// batches of each output.
+/// Merges `inputs`. `choose` returns the key of the output to which a row belongs, or `None` to leave the row out.
+/// `receive` is called with the key of an output and a batch of its rows.
 pub(crate) fn merge<O: Copy + PartialEq>(
     inputs: Vec<Input>,
     mut choose: impl FnMut(Row<'_>) -> Option<O>,

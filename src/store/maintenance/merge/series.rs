@@ -37,7 +37,8 @@ pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labe
 /// series there are.
 pub(crate) struct SeriesMerge {
     sources: Vec<SeriesSource>,
-    /// The next series of each source that is not at its end, the smallest first.
+    /// For each source that is not at its end: the id of its next series, and the index of the source. The smallest id
+    /// comes first.
     next: BinaryHeap<Reverse<(SeriesId, usize)>>,
 }
 

@@ -63,8 +63,8 @@ pub(crate) struct ExcessFiles {
     pub(crate) bytes: u64,
     /// Time of the newest row to remove, in microseconds since 1970.
     pub(crate) newest_us: i64,
-    /// Bytes that still exceed the limit after the removal. The files that stay end within an hour of the newest row,
-    /// or are stacks and series of recent days.
+    /// Number of bytes by which the remaining files still exceed the limit. If it is above 0, each remaining file ends
+    /// within an hour of the newest row of all files, or holds stacks or series of recent days.
     pub(crate) remaining_bytes: u64,
 }
 
@@ -98,7 +98,7 @@ impl ExcessFiles {
 pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, max: u64) -> Option<ExcessFiles> {
     let mut total = 0;
     let mut newest = i64::MIN;
-    // Each file with the time of its last row. For stacks and series, the time is the end of the next day.
+    // Each file with the time of its last row. For stacks and series, the time is the end of the day after the file's.
     let mut in_order: Vec<(i64, &FileEntry)> = Vec::new();
     for file in files {
         total += file.size;

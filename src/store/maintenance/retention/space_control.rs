@@ -51,8 +51,8 @@ impl SpaceControl {
         Ok(())
     }
 
-    /// Deletes removed files, and removes the oldest live files while free space is missing. Returns the bytes that are
-    /// still missing because the remaining files must stay.
+    /// If free space is missing, deletes files that were removed from their tables. If this does not suffice, removes
+    /// the oldest live files from their tables. Returns the bytes that are still missing because the other files stay.
     fn restore_free_space(
         &mut self,
         worker: &mut Worker,

@@ -180,7 +180,7 @@ impl Removals {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("read", &root.name(path))(error)),
             }
-            // A listing may miss files that were written meanwhile. After a gap, entries are read again.
+            // A listing may miss files that were written meanwhile. The next pass reads the entries after a gap again.
             next += u64::from(*version == next);
         }
         self.next = next;

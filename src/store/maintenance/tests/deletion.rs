@@ -158,7 +158,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
     }
 }
 
-/// Returns the contents of the tables with the bytes `bytes` in the file `path`.
+/// Returns the contents that the tables have if the file `path` contains `bytes`.
 fn contents_but(store: &Store, path: &Path, bytes: &[u8], tenant: &str) -> Contents {
     let altered = fs::read(path).unwrap();
     fs::write(path, bytes).unwrap();

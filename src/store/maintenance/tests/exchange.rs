@@ -1,5 +1,5 @@
-//! Tests of an exchange of files if its result is lost: the entry of the exchange was written, and another server
-//! continues to work.
+//! Tests of an exchange of files whose result is lost: the entry of the exchange was written, but the server receives
+//! an error, and another server continues to work.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 
-/// Once `is_on` is true, the next commit to the samples table returns an error although its entry exists. Before that,
-/// another server removes one of the merged files that the entry adds.
+/// Once `is_on` is true, the next commit to the samples table returns an error although its entry exists. Between the
+/// entry and the error, another server removes one of the merged files that the entry adds.
 struct Overtakes {
     tables: PathBuf,
     is_on: AtomicBool,

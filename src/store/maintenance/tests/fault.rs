@@ -112,7 +112,8 @@ struct Case<'a> {
     first: &'a Path,
     config: &'a dyn Fn(&Path) -> StoreConfig,
     work: Vec<Work>,
-    /// Number of operations from one fault to the next. It must be odd; 1 makes each operation fail. See [`step`].
+    /// Number of operations from one fault to the next; 1 makes each operation fail. The number must be odd, so that
+    /// the process dies in every second run. See [`step`].
     step: usize,
     /// A number below the job's number of operations. It proves that faults are injected into the job's writes.
     min: usize,
@@ -286,7 +287,7 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
         config: &aging,
         // The first round splits the files, the second round removes some files.
         work: vec![Work::Due, Work::Due],
-        // Each operation occurs for several files.
+        // Each operation occurs for several files, so a fault at every third operation is enough.
         step: step(3),
         min: 20,
         check: &|after, stage, case| {

@@ -91,6 +91,6 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
         .iter()
         .filter(|file| file.table == Table::Profiles && file.time.is_some_and(|time| time.max >= oldest));
     let rows: u64 = kept.map(|file| file.rows).sum();
-    // Each profile has two types.
+    // Each step stores two profiles, and each profile has two types.
     assert!(rows >= TURN * HOUR / 2 / STEP * 2 * 2, "{rows} rows");
 }

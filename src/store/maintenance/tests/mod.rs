@@ -212,7 +212,7 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
     assert!(report.jobs >= 3, "{report:?}");
     let after = store.snapshot();
     assert_eq!(contents(&after, "t"), expected);
-    // There are one file of the hour, and two files of the other tenant, which are too few to merge.
+    // The tenant has one file for the hour. The other tenant still has two files, which are too few to merge.
     assert_eq!(count(&after, Table::Samples), 3);
     // An earlier snapshot still has its files.
     assert_eq!(contents(&before, "t"), expected);

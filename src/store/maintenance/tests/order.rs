@@ -14,7 +14,8 @@ use crate::store::tests::scratch;
 use alluvium_testing::synthetic::Names;
 use alluvium_testing::tenant_id;
 
-/// Counts the appends that are written to the log, synced, acknowledged, and acknowledged too early.
+/// Counts the appends at each step: written to the log, synced, and acknowledged. Also counts the appends that were
+/// acknowledged before the sync.
 #[derive(Default)]
 struct Order {
     logged: AtomicU64,

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Size of a block in bytes. One request to the bucket reads one block. A flushed file usually fits in one block.
+/// Size of a block in bytes. Queries read whole blocks from the bucket. A flushed file usually fits in one block.
 pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
 /// Size of the checksum after a block in bytes.
 const TRAILER_BYTES: usize = 8;

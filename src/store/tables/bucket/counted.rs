@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use crate::store::tables::bucket::metrics::BucketMetrics;
 
 /// Maximum size of the cached entries in bytes. An entry has a few kilobytes, and by default a checkpoint follows every
-/// 50 entries.
+/// 50 entries, so the entries since the last checkpoint fit easily.
 const ENTRIES_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]

@@ -255,8 +255,8 @@ impl Bucket {
         Ok(file)
     }
 
-    /// Writes a small object, or replaces the object at the same path. Its blocks are not cached, so only
-    /// [`Bucket::read`] may read it.
+    /// Writes a small object, or replaces the object at the same path. Only [`Bucket::read`] may read the object,
+    /// because it does not use the cache. A cached block could be older than the replacement.
     pub(crate) fn put(&self, path: &str, bytes: Vec<u8>) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();

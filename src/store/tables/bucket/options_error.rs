@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum OptionsError {
     #[error("cannot read {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    /// A file does not contain certificates in the form of PEM.
+    /// A file does not contain certificates in the PEM format.
     #[error("cannot use the certificates of {}: {source}", path.display())]
     Certificates { path: PathBuf, source: object_store::Error },
     /// The client library refused the options.
@@ -24,7 +24,7 @@ pub enum OptionsError {
     Unencrypted(String),
     #[error("storage.s3.endpoint: `{endpoint}` cannot be used: {source}")]
     Endpoint { endpoint: String, source: url::ParseError },
-    /// The key of the service account is not JSON. The text of the parser's error may contain a secret.
+    /// The key of the service account is not JSON. The parser's error is not included, because it may contain a secret.
     #[error("storage.gcs.service_account: the value must be the JSON key of a service account")]
     ServiceAccount,
     #[error("storage.gcs.service_account: the JSON key lacks `{0}`")]

@@ -1,4 +1,4 @@
-//! An object store for queries that reads objects in blocks through the local cache.
+//! The object store for queries. It reads objects in blocks through the local cache.
 //!
 //! In: ranges of an object. Out: their bytes, from the cache if possible. One request fetches neighbouring missing
 //! blocks. Only reads of bounded ranges use the cache. All other operations go directly to the bucket's client.

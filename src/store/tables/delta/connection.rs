@@ -1,4 +1,4 @@
-//! The engine of delta_kernel and the committer for a table, depending on the kind of its root.
+//! The engine of delta_kernel and the committer for a table. Both depend on whether the table is in a folder or bucket.
 
 use std::fs;
 use std::sync::Arc;

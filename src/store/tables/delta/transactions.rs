@@ -35,7 +35,8 @@ pub(super) fn of(writer: &str, version: i64, stamp: Option<FlushStamp>) -> Vec<(
     all
 }
 
-/// Returns the random number of the last process that committed as `writer`, or `None` if an older program committed.
+/// Returns the random number of the last process that recorded its number when it committed as `writer`, or `None` if
+/// only older programs committed, which record no number.
 pub(super) fn process(snapshot: &SnapshotRef, engine: &dyn Engine, writer: &str) -> KernelResult<Option<u64>> {
     let [process, ..] = ids(writer);
     let process = snapshot.get_app_id_version(&process, engine)?;
