@@ -158,7 +158,7 @@ fn value_type<'a>(kind: &'a str, unit: &'a str) -> ValueType<'a> {
     ValueType { kind, unit }
 }
 
-/// A xorshift generator: sufficient for shapes, and equal on all platforms.
+/// A xorshift generator. It is good enough for synthetic profiles, and returns the same numbers on all platforms.
 pub(crate) struct Random(u64);
 
 impl Random {
