@@ -2,7 +2,7 @@
 //! the same profile.
 //!
 //! The profiles have the same shape as profiles of a busy Go service: functions in packages, call trees that share
-//! their roots, and most samples on few stacks. The program does not use this module for real data.
+//! their roots, and most samples on few stacks. The program does not contain this module.
 
 use crate::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 
