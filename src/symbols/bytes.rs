@@ -10,8 +10,9 @@ const PAGE: usize = 16 << 10;
 const PAGES: usize = 128;
 /// Maximum number of bytes that are read of a text.
 const MAX_TEXT_BYTES: usize = 16 << 10;
-/// Maximum number of variable-length numbers and bytes of texts that are read. The tables of the largest programs have
-/// thirty million. An untrusted table may have a million for each address, and a long text for each function.
+/// Maximum number of variable-length numbers and bytes of texts that are read. The tables of the largest programs
+/// contain thirty million of them. An untrusted table may contain a million numbers for each address, and a long text
+/// for each function.
 const MAX_NUMBERS: usize = 1 << 27;
 /// Maximum number of page reads, unless the caller sets a lower limit. Repeated reads of a page count, too. The limit
 /// allows some reads for each step of many thousand searches.

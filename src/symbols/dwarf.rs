@@ -1,8 +1,8 @@
 //! Reads lines and inlined calls from `.debug_info` and `.debug_line` (DWARF 2 to 5), for some addresses at a time.
 //!
-//! In: an ELF file and sorted addresses. Out: the calls at each address. Nothing is kept between look-ups. Files whose
-//! sections exceed the budget are skipped, and only their symbols are used, because a long-running profiler must not
-//! hold a compiler's debug information.
+//! In: an ELF file and sorted addresses. Out: the calls at each address. Nothing is kept between look-ups. If the
+//! sections of a file exceed [`Limits::bytes`], the result is empty, and the caller uses only the file's symbols: a
+//! long-running profiler must not hold the debug information of a compiler in memory.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ const SCOPE_STEPS: usize = 8;
 /// Number of steps that each file of a kept unit costs. A file takes a hundred bytes.
 const STEPS_PER_FILE: usize = 16;
 
-/// A function or inlined call around an address while its unit is read.
+/// A function or inlined call that contains an address. Scopes exist only while their unit is read.
 struct Scope {
     name: Option<Arc<str>>,
     /// For an inlined call, its position in the caller: index of the file and line.
@@ -206,7 +206,7 @@ impl<'a> Search<'a, '_> {
         self.lines(unit, &here)?;
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
-            // An attribute may take no bytes of the file.
+            // Attributes cost steps, too, because an attribute may take no bytes of the file.
             self.steps = self.steps.saturating_sub(1 + entry.attrs().len() / BYTES_PER_STEP);
             if self.steps == 0 {
                 return Ok(());
@@ -437,7 +437,7 @@ fn names_at<'a>(
     let mut entry = gimli::DebuggingInformationEntry::null();
     let mut reader = unit.entries_raw(Some(offset)).ok()?;
     let is_entry = reader.read_entry(&mut entry);
-    // A text in the entry may be as long as the unit, or may have no end.
+    // A text in the entry may be as long as the unit, or may have no end. Its bytes cost steps in both cases.
     let end = if is_entry.is_ok() {
         reader.next_offset().0
     } else {

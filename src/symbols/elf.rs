@@ -21,7 +21,7 @@ const MAX_PIECE_BYTES: u64 = 160 << 20;
 /// has room for the longest symbol table and the longest unwind section.
 const MAX_PIECES_BYTES: u64 = 320 << 20;
 const PIECE_BYTES: u64 = 64;
-/// Maximum number of bytes that are read for the head of a file: a thousand times the bytes that a typical file needs.
+/// Maximum number of bytes that are read for a [`Head`]: a thousand times the bytes that a typical file needs.
 const MAX_HEAD: u64 = 1 << 20;
 
 /// Maximum number of bytes of names that are read. Each name counts as its length plus [`TEXT_BYTES`]. The cache keeps
@@ -115,7 +115,8 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
             return self.0.cut();
         }
         let text = self.0.ranges.read_bytes_at_until(range, delimiter);
-        // A name without an end was searched, and each further request searches it again.
+        // A name without an end counts as the longest name: its end was searched, and each further request searches
+        // again.
         let bytes = text.map_or(MAX_TEXT, <[u8]>::len) + TEXT_BYTES;
         self.0.texts.set(left.saturating_sub(bytes));
         text

@@ -124,7 +124,7 @@ impl<S: Source> Functions<S> {
                 Some(located) => (*address, address.saturating_add(1), located.calls.into()),
                 None => match self.symbol(*address, how) {
                     Some(Located { start, end, calls }) => (start, end, calls.into()),
-                    // An address without a name is not searched for again.
+                    // The empty name prevents another search for the address.
                     None => (
                         *address,
                         address.saturating_add(1),

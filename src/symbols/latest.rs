@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-/// Maximum number of steps: each address that receives a name is one step, and so are every 16 bytes of a name. The
-/// list is untrusted, and each of its lines may cover all addresses. If the steps are used up, later lines are skipped.
+/// Maximum number of steps: each address that receives a name is one step, and every 16 bytes of a name are one step.
+/// The list is untrusted, and each of its lines may cover all addresses. If the steps are used up, later lines are
+/// skipped.
 const MAX_STEPS: usize = 16 << 20;
-/// Maximum number of bytes of names that are held, counted for each address. A name that does not fit is left out.
+/// Maximum number of bytes of names that are held. A name counts once for each address that has it. A name that does
+/// not fit is left out.
 const MAX_NAME_BYTES: usize = 32 << 20;
 
 /// Collects names that are offered in the order of time.

@@ -18,7 +18,8 @@ pub fn offer(map: impl Read, search: &mut Latest<'_>) -> io::Result<()> {
 
 /// Offers every line that begins at or after an offset.
 pub fn offer_from(mut map: impl Read + Seek, from: u64, search: &mut Latest<'_>) -> io::Result<()> {
-    // The read starts one byte earlier, because that byte may be the end of a line.
+    // The read starts one byte earlier. If that byte ends a line, only the byte is skipped, and the line at `from` is
+    // offered.
     map.seek(SeekFrom::Start(from.saturating_sub(1)))?;
     offer_lines(map, search, from > 0)
 }

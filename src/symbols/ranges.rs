@@ -25,7 +25,8 @@ impl Symbol {
     }
 }
 
-/// Functions by their first address, or single addresses if lines are known. No two ranges overlap.
+/// Functions by their first address. If the lines of an address are known, the range contains only this address. No two
+/// ranges overlap.
 #[derive(Debug, Default)]
 pub struct Ranges {
     by_start: BTreeMap<u64, Symbol>,

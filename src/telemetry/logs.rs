@@ -21,7 +21,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, reload};
 
-/// Libraries that log at `info` at every scrape, although these events do not interest operators.
+/// Libraries that log routine work at `info`, for example at every scrape. Only their warnings and errors are written.
 const QUIET_TARGETS: [&str; 8] = [
     "pyroscope",
     "jemalloc_pprof",

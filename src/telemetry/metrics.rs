@@ -262,7 +262,7 @@ impl MergedFamilies {
 
 impl Family {
     fn add(&mut self, line: &str) {
-        // A label value may hold ` # ` or `} `: the series ends at the brace outside quotes.
+        // A label value may hold ` # ` or `} `, so the series ends at the first space outside quotes.
         let end = series_end(line);
         let (series, rest) = line.split_at(end);
         // Exemplars after ` # ` exist only in OpenMetrics, so they are dropped.

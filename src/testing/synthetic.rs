@@ -2,7 +2,7 @@
 //! the same profile.
 //!
 //! The profiles have the same shape as profiles of a busy Go service: functions in packages, call trees that share
-//! their roots, and most samples on few stacks. The program does not use this module for real data.
+//! their roots, and most samples on few stacks. The program does not contain this module.
 
 use crate::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 
@@ -158,7 +158,7 @@ fn value_type<'a>(kind: &'a str, unit: &'a str) -> ValueType<'a> {
     ValueType { kind, unit }
 }
 
-/// A xorshift generator: sufficient for shapes, and equal on all platforms.
+/// A xorshift generator. It is good enough for synthetic profiles, and returns the same numbers on all platforms.
 pub(crate) struct Random(u64);
 
 impl Random {

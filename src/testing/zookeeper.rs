@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// Message that ends a session. No message of the protocol is empty.
+/// Internal message that ends a session. It is empty, unlike all messages of the protocol.
 const END: &[u8] = &[];
 
 /// A server that runs until it is dropped.

@@ -10,7 +10,8 @@ use crate::section::{CompileError, section_bytes};
 
 /// `mov x8, 139; svc 0`: the code by which a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-/// Maximum number of bytes of code that are searched for these instructions, which the vDSO and C libraries contain.
+/// Maximum size in bytes of a `.text` section that is searched for these instructions. Files with a larger section are
+/// skipped. The vDSO and C libraries contain the instructions.
 const MAX_SEARCHED: u64 = 4 << 20;
 
 /// Adds rows for signal trampolines and for functions of the vDSO.

@@ -144,8 +144,8 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
     })
 }
 
-/// Returns the `bp` and the extra bits of a row, which encode where x29 and x30 are saved. `frame` and `link` are the
-/// offsets of x29 and x30 from the CFA, which is `cfa` bytes above its base register.
+/// Returns the `bp` and the extra bits of a row, which encode where x29 and x30 are saved. x29 is saved at the offset
+/// `frame` from the CFA, and x30 at the offset `link`. The CFA is `cfa` bytes above its base register.
 fn register_slots(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
     let words = |offset: i64| {
         eighths(offset)

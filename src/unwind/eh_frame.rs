@@ -200,7 +200,7 @@ where
                     if rows.len() == before || rows.last().is_none_or(|last| !last.has_same_rule(&compiled)) {
                         rows.push(compiled);
                     }
-                    // One function may be as long as the section.
+                    // A single function may have more rows than the limit, so each row is checked.
                     if rows.len() > MAX_ROWS {
                         return Err(CompileError::TooLarge(MAX_ROWS));
                     }
@@ -273,7 +273,8 @@ mod tests {
                 (0x24, Rule::None, 0, 0)
             ]
         );
-        // The function twice, then its caller, which follows frame pointers: [x29] = 0.
+        // The stack of two calls of the function and of their caller. The caller has no rule, so the walk follows frame
+        // pointers: [x29] = 0.
         let words: [u64; 6] = [0x00ab_0000_0001_0030, 1, 0x00cd_0000_0009_0004, 1, 0, 0];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut snapshot = Snapshot {

@@ -1,12 +1,12 @@
 //! Packed unwind tables, in the format in which this process and the kernel store and search them (`struct line` in
 //! `bpf/include/records.h`): four bytes per row.
 //!
-//! In: sorted rows. Out: lines of 64 bytes. The first line is a header with the most frequent rules. The next words are
-//! all rules, each once and the most frequent first, then an index with the first row of each page of the file's
-//! addresses, then the rows. The high bits of a row are the offset in the page, and the low bits are the number of
-//! the rule. Pages are small enough that an average page has its rows in two lines, and large enough that the index
-//! stays below a sixteenth of the rows. A file with more rules than usual has smaller pages, so that any rule number
-//! fits.
+//! In: sorted rows. Out: lines of 64 bytes. The first line is a header with the most frequent rules. The header is
+//! followed by all rules (each once, the most frequent first), by an index with the first row of each page of the
+//! file's addresses, and by the rows. The high bits of a row are the offset in the page, and the low bits are the
+//! number of the rule. Pages are small enough that an average page has its rows in two lines, and large enough that the
+//! index stays below a sixteenth of the rows. A file with more rules than usual has smaller pages, so that any rule
+//! number fits.
 
 use std::collections::HashMap;
 
@@ -36,8 +36,8 @@ const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 
 /// Number of bits of an offset in the largest pages, which have 64 KiB.
 const MAX_SHIFT: u32 = 16;
-/// Number of bits of an offset in the smallest pages. Small pages save search steps. Only a table with too many
-/// different rules has smaller pages.
+/// Usual minimum number of bits of an offset in a page. Small pages save search steps. A table has smaller pages only
+/// if the numbers of its rules leave fewer bits for the offset.
 const MIN_SHIFT: u32 = 8;
 /// Minimum number of rows per word of the index.
 const ROWS_PER_WORD: usize = 16;
@@ -207,7 +207,8 @@ fn rules_of(rows: &[Row]) -> (Vec<u32>, Numbers) {
     (rules, sorted)
 }
 
-/// Numbers of rules. A cache finds the few rules of nearly all rows without hashing into the full map.
+/// Numbers of rules. Nearly all rows have one of a few rules. A cache finds the numbers of these rules without a
+/// look-up in the full map.
 struct Numbers {
     all: HashMap<u32, u32>,
     /// A direct-mapped cache of rules and their numbers. Bits of the rule are the index.

@@ -19,7 +19,7 @@ pub enum Rule {
     Signal = 4,
     /// A stub of the procedure linkage table: CFA = stack pointer + 8, or + 16 if the address modulo 16 is 11 or more.
     Plt = 5,
-    /// The description cannot be represented by a row.
+    /// The call frame information of the addresses cannot be represented by a row.
     Complex = 6,
     /// CFA = the word at frame pointer + `cfa`. The caller's frame pointer is saved at the frame pointer (the
     /// compiler realigned the stack).
@@ -116,7 +116,8 @@ pub struct Row {
     /// still in its register.
     pub bp: i8,
     /// Number of the [`Rule`] in the low four bits. The high four bits are a register for [`Rule::Register`] and
-    /// [`Rule::Return`], and otherwise a constant of [`aux`].
+    /// [`Rule::Return`], the place of the frame pointer for [`Rule::SpFar`], and otherwise the place of the third
+    /// tracked register ([`aux`]).
     pub rule: u8,
 }
 

@@ -1,4 +1,4 @@
-//! Details of an error besides code and message: messages that programs can read.
+//! Details of an error besides its code and its text: protobuf messages, which programs can read.
 //!
 //! Connect puts the details into the JSON of the error, gRPC puts them into `grpc-status-details-bin`
 //! ([`crate::grpc_status`]). Clients ignore details of unknown types.

@@ -2,7 +2,7 @@
 //!
 //! In: paths relative to the root, as in the tables' logs. Out: the same few operations for both kinds of root. Their
 //! errors are `io::Error`s or contain them, so that callers can distinguish a missing file from a failure in the same
-//! way for both kinds. In a folder, the writers do the necessary syncs themselves.
+//! way for both kinds. In a folder, this module syncs nothing: its callers do the necessary syncs.
 
 use std::fs::{self, File};
 use std::io;
@@ -132,8 +132,8 @@ impl Root {
         match self {
             Root::Folder(folder) => Ok(folder.join(log).exists()),
             Root::Bucket(bucket) => {
-                // A listing may lag behind, but the response for a name does not. An existing table must not be created
-                // again.
+                // A listing of a bucket may lag behind, but a request for a single object does not. The check also
+                // requests objects, because an existing table must not be created again.
                 let is_there = || {
                     Ok(bucket.has_any(&log)?
                         || bucket.has(&format!("{log}/{:020}.json", 0))?
@@ -144,8 +144,8 @@ impl Root {
         }
     }
 
-    /// Returns the Parquet files of a table for which `is_selected` returns true, without the files of its log. Files
-    /// that disappear during the listing are left out.
+    /// Returns those Parquet files of a table for whose path `is_selected` returns true. Checkpoints in the table's log
+    /// are not among them. Files that disappear during the listing are left out.
     pub(crate) fn parquet_files(
         &self,
         table: Table,
@@ -222,7 +222,7 @@ impl Root {
         }
     }
 
-    /// Opens a data file of `size` bytes for reading. A file in a bucket is copied first.
+    /// Opens a data file of `size` bytes for reading. A file in a bucket is first copied to an unnamed local file.
     pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         match self {
             Root::Folder(folder) => File::open(folder.join(path)),

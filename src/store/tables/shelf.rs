@@ -27,7 +27,7 @@ pub struct Shelf(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     storage: ShelfStorage,
-    /// Locked while an item is read and replaced.
+    /// Held by [`Shelf::exclusively`] while its `work` runs.
     changing: Mutex<()>,
 }
 

@@ -1,4 +1,4 @@
-//! The view of one reader: a consistent set of Parquet files and heads, fixed at its creation.
+//! Snapshots: the consistent sets of Parquet files and heads that readers see. A snapshot is fixed at its creation.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -52,7 +52,8 @@ pub struct FileEntry {
 pub struct Checksum {
     /// XXH3 of the whole file.
     pub file: u64,
-    /// The end of the file, which holds the checksums of the blocks before it. `None` in files of earlier versions.
+    /// Position and checksum of the end of the file, which holds the checksums of the blocks before it. `None` if an
+    /// earlier version of the program wrote the file.
     pub tail: Option<Tail>,
 }
 

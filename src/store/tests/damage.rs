@@ -242,7 +242,7 @@ const CASES: &[Case] = &[
         profiles: Some(ALL - 1),
     },
     Case {
-        name: "segment cut in its last record, another one after it",
+        name: "segment cut in its last record, followed by another segment",
         damage: |dir| {
             cut(&segment(dir), |length| length - 20);
             let number: u64 = segment(dir).file_stem().unwrap().to_str().unwrap().parse().unwrap();
@@ -279,7 +279,7 @@ const CASES: &[Case] = &[
         profiles: None,
     },
     Case {
-        name: "memory of the commits cut",
+        name: "file COMMITS cut",
         damage: |dir| cut(&dir.join("COMMITS"), |length| length / 2),
         kinds: &["folder"],
         refuses: Some("COMMITS"),
@@ -287,7 +287,7 @@ const CASES: &[Case] = &[
         profiles: None,
     },
     Case {
-        name: "memory of the commits gone",
+        name: "file COMMITS gone",
         damage: |dir| fs::remove_file(dir.join("COMMITS")).unwrap(),
         kinds: &["copied", "copied", "copied", "copied"],
         refuses: Some("was copied"),
@@ -407,7 +407,7 @@ const CASES: &[Case] = &[
         profiles: Some(ALL),
     },
     Case {
-        name: "hint at the checkpoint cut",
+        name: "file _last_checkpoint cut",
         damage: |dir| cut(&hint(dir), |length| length / 2),
         kinds: &["table-log"],
         refuses: None,
@@ -427,7 +427,7 @@ const CASES: &[Case] = &[
         profiles: Some(ALL),
     },
     Case {
-        name: "no version of the layout",
+        name: "invalid layout version in the file VERSION",
         damage: |dir| fs::write(dir.join("VERSION"), "one\n").unwrap(),
         kinds: &["folder"],
         refuses: Some("`one` is not a layout version"),
@@ -435,7 +435,7 @@ const CASES: &[Case] = &[
         profiles: None,
     },
     Case {
-        name: "no identity of the writer",
+        name: "file WRITER cut",
         damage: |dir| cut(&dir.join("WRITER"), |_| 7),
         kinds: &["folder"],
         refuses: Some("WRITER"),
@@ -443,7 +443,7 @@ const CASES: &[Case] = &[
         profiles: None,
     },
     Case {
-        name: "request for a deletion cut",
+        name: "deletion request cut",
         damage: |dir| {
             fs::create_dir_all(dir.join("deletions")).unwrap();
             fs::write(dir.join("deletions/x.json"), "{\"tenant\":\"t\",\"sel").unwrap();

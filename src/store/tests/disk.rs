@@ -71,7 +71,8 @@ impl FaultHook for DeadDisk {
     }
 }
 
-/// Waits until the store is unavailable for a reason that contains `text`, or available if `text` is empty.
+/// Waits until the store is unavailable for a reason that contains `text`. If `text` is empty, waits until the store is
+/// available.
 async fn until_unavailable(store: &Store, text: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -87,7 +88,7 @@ async fn until_unavailable(store: &Store, text: &str) {
     }
 }
 
-/// Returns the value of a line of the metrics.
+/// Returns the value of the metric line that begins with `name`, or 0 if there is no such line.
 fn metric(scope: &Scope, name: &str) -> f64 {
     let text = scope.encode();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -120,7 +121,7 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
     );
     disk.is_back();
     until_unavailable(&store, "").await;
-    // The refused profile is stored already, or is stored while it is sent again.
+    // The sync may have stored the refused profile. Otherwise, one of these pushes stores it.
     let deadline = Instant::now() + PATIENCE;
     while !push().await.is_empty() {
         assert!(Instant::now() < deadline);
@@ -170,7 +171,7 @@ async fn a_flush_that_the_disk_does_not_answer_makes_the_store_unavailable_until
     check(&store.snapshot(), "t", total);
 }
 
-/// Waits at a file of the flush until the store begins to stop.
+/// Lets the flush sync three files, and then waits at the next file until the store begins to stop.
 #[derive(Default)]
 struct SlowFlush {
     lifecycle: RwLock<Option<Arc<Lifecycle>>>,

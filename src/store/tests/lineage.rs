@@ -160,7 +160,7 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
     assert_eq!(kinds(dir.path()), ["uncommitted", "entry-missing"]);
     assert_eq!(repair::repair(dir.path(), false).unwrap(), []);
     assert_eq!(files(dir.path()), before);
-    // The result is the same if all tables have lost their last entry, so that all tables are of the same moment.
+    // The result is the same if all tables have lost their last entry and are therefore of the same moment.
     let others = [Table::Stacks, Table::Series, Table::Samples].map(|table| {
         let path = dir.path().join(format!("tables/{}/_delta_log/{entry}", table.name()));
         let bytes = fs::read(&path).unwrap();
@@ -213,7 +213,8 @@ async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
     store.flush().await.unwrap();
     push(&store, 2).await;
     drop(store);
-    // The flush of these two segments commits to only one table.
+    // Each store has its own segment, so the log has two. Their flush commits to only one table, because the next
+    // commit fails.
     let faults = fault::Faults::new(Arc::new(Broken));
     let store = Store::open(
         StoreConfig {
@@ -268,7 +269,8 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     push(&store, 2).await;
     drop(store);
     let full = Arc::new(Full(AtomicBool::new(true)));
-    // The data folder, the log's folder and the folders of the entries exist already.
+    // The data folder, the log's folder and the folders of the entries exist already. The operations on them need no
+    // room, so they succeed on the full disk.
     let hook: Arc<dyn fault::FaultHook> = full.clone();
     let open = StoreConfig {
         faults: fault::Faults::new(Arc::new(AllBut(hook))),
@@ -290,7 +292,7 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     assert_eq!(kinds(dir.path()), [""; 0]);
 }
 
-/// Lets operations that need no room succeed.
+/// Lets operations that need no room succeed, and passes all others to the inner hook.
 struct AllBut(Arc<dyn fault::FaultHook>);
 
 impl fault::FaultHook for AllBut {

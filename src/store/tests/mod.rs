@@ -111,7 +111,8 @@ fn raw(name: &str, profile: &Profile<'_>) -> RawProfile {
 pub(in crate::store) struct Load {
     names: Names,
     next: u64,
-    /// Part of the ids, so that equal profiles of two rounds are not treated as one profile that is sent again.
+    /// Part of the ids. A second round sends equal profiles with other ids, so that the store does not treat them as
+    /// retries.
     round: u64,
 }
 
@@ -586,7 +587,8 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
     store.flush().await.unwrap();
     let rows: u64 = store.snapshot().files.iter().map(|file| file.rows).sum();
     assert!(rows > 0);
-    // One profile of each client may still be accepted. The first profile of a head needs memory for its names.
+    // The limit leaves room for one more profile of each client, and for the names that the first profile of a head
+    // adds.
     assert!(max < flush_bytes * 6, "{max} bytes at most");
     store.close(Duration::from_secs(30)).await.unwrap();
 }

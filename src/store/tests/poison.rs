@@ -253,7 +253,7 @@ async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
 async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     let dir = scratch();
     let store = open(dir.path(), None);
-    // Each profile has 40 MB of columns and text, but four kilobytes on the wire.
+    // Each profile has 3.6 MB of text, for which `ingest::memory_for` returns 61 MB, but four kilobytes on the wire.
     let name = "n".repeat(60_000);
     let names: Vec<String> = (0..60).map(|number| format!("{number}{name}")).collect();
     let few = Names::new(5);
@@ -281,7 +281,7 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     assert!(40 * ingest::memory_for(3_600_000) > StoreConfig::new("").intake_bytes);
     let errors = store.append(&tenant_id("t"), profiles).await;
     assert!(errors.is_empty(), "{errors:?}");
-    // The last charge is released a moment after the response.
+    // The last profile returns its memory to the budget a moment after the response.
     let deadline = Instant::now() + Duration::from_secs(30);
     while store.intake.budget.used() > 0 {
         assert!(Instant::now() < deadline, "{} bytes stay", store.intake.budget.used());
@@ -307,7 +307,7 @@ async fn a_record_of_a_flushed_segment_is_restored_although_the_segment_is_still
         .collect();
     store.flush().await.unwrap();
     drop(store);
-    // A crash before the flush deletes its segments leaves them in the folder.
+    // If the process dies before the flush deletes its segments, they stay in the folder.
     for (bytes, path) in segments {
         std::fs::write(path, bytes).unwrap();
     }

@@ -125,7 +125,7 @@ struct EndVersion {
     table: Table,
     /// The last version of the table's log that the copy contains.
     version: u64,
-    /// The last segment of the writer that the table contains.
+    /// The last of the writer's segments whose profiles the table contains.
     committed: Option<i64>,
     files: Vec<FileEntry>,
 }
@@ -162,7 +162,7 @@ impl BackupCopy<'_> {
         self.copy_log()?;
         let requests = request::pending(self.from)?;
         let ends = self.ends()?;
-        // A request that arrived or was carried out meanwhile may have changed only some of the tables.
+        // A deletion request that arrived or was carried out meanwhile may have changed only some of the tables.
         if request::pending(self.from)? != requests {
             return Err(Failure::Changed("profiles were being deleted".to_owned()));
         }
@@ -202,7 +202,7 @@ impl BackupCopy<'_> {
         let numbers = wal::segments(&log)?;
         for number in &numbers {
             let path = wal::segment_path(&log, *number);
-            // If a segment is gone, the tables contain its profiles. The tables are read later.
+            // If a flush has removed the segment, the tables contain its profiles. The tables are copied after the log.
             if let Some(bytes) = self.copy_file(&path)? {
                 self.copy_file(&cut::path_of(&path))?;
                 self.done.segments += 1;
@@ -268,7 +268,8 @@ impl BackupCopy<'_> {
                     .is_some_and(|version| version <= end.version),
                 None => false,
             };
-            // If an entry is gone, it was trimmed. Either a checkpoint covers it, or `verify` rejects the copy.
+            // If an entry is gone, the server has trimmed the log meanwhile. Either a checkpoint covers it, or `verify`
+            // rejects the copy.
             if is_meant {
                 self.copy_file(&entry.path())?;
             }

@@ -125,8 +125,8 @@ pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut
     Ok(())
 }
 
-/// Returns the contradictions in a folder to which a server may be writing. The server's next commit is not reported
-/// as a contradiction.
+/// Returns the contradictions in a folder to which a server may be writing. A commit of the server during the check is
+/// not reported as a contradiction.
 pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Vec<StoreError>, StoreError> {
     let open = || -> Result<(Vec<DeltaTable>, Vec<Option<i64>>), StoreError> {
         let mut tables = Vec::new();

@@ -1,8 +1,8 @@
 //! Checks a data folder for damage and leftovers, and measures its size. Locks and changes nothing.
 //!
-//! In: the folder, which a running server may use. Out: findings, each with the file and a severity, or sizes. If the
-//! table's log contains the checksum of a file, the check compares the checksum; other files are decoded completely.
-//! The stacks and series to which rows refer must exist.
+//! In: the folder, which a running server may use. Out: findings, each with the file and a severity, or sizes. The
+//! check compares each file with its checksum in the log of its table. A file without a checksum is decoded completely
+//! instead. The stacks and series to which rows refer must exist.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -91,7 +91,8 @@ pub fn stats<'a>(location: impl Into<DataLocation<'a>>) -> Result<Stats, StoreEr
     run_on_thread(|| read_stats(location))
 }
 
-/// Runs `work` on a thread outside of any runtime. Inside a runtime, `object_store` would move its work there.
+/// Runs `work` on a thread outside of any runtime. Inside a runtime, `object_store` would move its work to that
+/// runtime.
 pub(crate) fn run_on_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
     std::thread::scope(|threads| {
         let result = threads.spawn(work).join();
@@ -170,7 +171,7 @@ fn check_table(
     let (files, mut opened) = match open() {
         Ok(live_files) => live_files,
         Err(error) => {
-            // `sums::check_log_files` has already reported damage to a known file.
+            // `sums::check_log_files` has already reported a damaged file of the log.
             if !matches!(error, StoreError::Damaged { .. }) {
                 checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
             }

@@ -1,6 +1,7 @@
-//! Offline work on a data folder: check, repair and backup.
+//! Offline work on a data folder: check, sizes, repair and backup.
 //!
-//! In: a data folder, which a server may have open. Out: findings, each with a severity, or a consistent copy.
+//! In: a data folder, which a server may have open. Out: findings, each with a severity, sizes, or a consistent copy.
+//! Only a repair changes the folder.
 
 pub(crate) mod backup;
 mod check_log;

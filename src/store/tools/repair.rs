@@ -1,5 +1,5 @@
-//! Repairs a data folder where a repair loses nothing. Removes unfinished writes and files that were never committed,
-//! repairs the tables' logs, and returns damaged records to the write-ahead log.
+//! Repairs damage in a data folder if the repair loses no data. Removes unfinished writes and files that were never
+//! committed, repairs the tables' logs, and returns damaged records to the write-ahead log.
 //!
 //! In: a data folder that no process has locked. Out: a list of the steps of the repair. Files with any other damage
 //! stay unchanged, and a later check reports them.

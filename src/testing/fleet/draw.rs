@@ -1,4 +1,4 @@
-//! Draws the profiles of a synthetic service for one tick of the fleet, a period of 15 seconds.
+//! Draws the profiles of a synthetic service for one tick (15 seconds) of the fleet.
 //!
 //! The call paths of each endpoint are drawn by Zipf's law. The load of an endpoint rises and falls over minutes. The
 //! allocations of an allocation site vary around a rate.

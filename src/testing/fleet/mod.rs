@@ -6,7 +6,7 @@
 //! paths branch. Paths are drawn by Zipf's law, and the load of endpoints rises and falls over minutes, so that stacks
 //! repeat from tick to tick as in reality. A heap is a list of allocation sites that changes slowly. Allocations since
 //! the previous tick vary around a rate per site, as if the collector had computed the difference of two scrapes. The
-//! program does not use this module for real data.
+//! program does not contain this module.
 
 use crate::Labels;
 use crate::labels::{PROFILE_NAME, SERVICE_NAME};

@@ -19,8 +19,8 @@ pub struct FleetShape {
 }
 
 impl Default for FleetShape {
-    /// 20 services with 3 pods each. One hour of both kinds is 28,800 profiles: about 1.8 GB of pprof, 0.77 GB after
-    /// gzip.
+    /// 20 services with 3 pods each. One hour of CPU and heap profiles is 28,800 profiles: about 1.8 GB of pprof, 0.77
+    /// GB after gzip.
     fn default() -> Self {
         Self {
             services: 20,

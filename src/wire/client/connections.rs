@@ -11,7 +11,7 @@ use crate::client::tls::configure;
 const MAX_REDIRECTS: usize = 10;
 /// Time after which idle connections are closed; Alloy's value.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
-/// Timeout for connecting, including the TLS handshake; Alloy's value for the handshake.
+/// Timeout for connecting, including the TLS handshake. In Alloy, this is the timeout of the handshake alone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Builds the `reqwest` client. Reads certificate files but opens no connection.

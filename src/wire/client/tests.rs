@@ -258,7 +258,8 @@ async fn wrong_certificates_are_refused_when_the_client_is_made() {
 }
 
 /// Runs a SOCKS server (RFC 1928) for one connection, with user and password (RFC 1929). It connects to `behind`,
-/// whatever address the client requests. Returns the user, the password and the requested address.
+/// whatever address the client requests. Returns the port of the server, and a task that returns the user, the password
+/// and the requested address.
 async fn socks(behind: String) -> (u16, tokio::task::JoinHandle<String>) {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

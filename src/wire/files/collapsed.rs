@@ -1,7 +1,8 @@
 //! Folded stacks, one per line, such as `main;work (app.py:12) 3`. stackcollapse scripts, py-spy, rbspy and
 //! async-profiler write such lines.
 //!
-//! py-spy and rbspy write the file and the line after the name of a function. The parser reads both.
+//! py-spy and rbspy write the file and the line after the name of a function, in two notations. The parser reads both
+//! notations.
 
 use hashbrown::HashMap;
 use memchr::memchr_iter;
@@ -59,7 +60,7 @@ impl<'a> Stacks<'a> {
     fn add(&mut self, stack: &'a str, count: i64) -> Result<(), LimitExceeded> {
         let pairs = stack.bytes().zip(self.last.bytes());
         let same = pairs.take_while(|(new, old)| new == old).count();
-        // A frame occurs in both stacks only if the semicolon after its text is also equal.
+        // The stacks share a frame only if they are also equal in the semicolon after the frame's text.
         let kept = self.calls.partition_point(|(end, _)| *end < same);
         self.calls.truncate(kept);
         self.last = stack;

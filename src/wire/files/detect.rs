@@ -68,7 +68,8 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     if instruments::is_like(plain) {
         return Ok(FileFormat::Instruments);
     }
-    // Frames may look like the beginning of another format: `<module> (app.py:1)`, `[main tid=1]`, `{main}`.
+    // Folded stacks are detected before the formats below, because a frame may look like the beginning of such a
+    // format: `<module> (app.py:1)`, `[main tid=1]`, `{main}`.
     let text = std::str::from_utf8(plain);
     let is_stacks = |text: &str| folded::is_like(text) && !perf_script::is_like(plain) && !legacy::is_like(plain);
     if text.is_ok_and(is_stacks) {

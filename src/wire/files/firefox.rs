@@ -244,7 +244,7 @@ fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) 
     for (index, stack) in samples.stack.iter().enumerate() {
         let Some(stack) = stack else { continue };
         let given = values.as_ref().and_then(|values| values.get(index).copied().flatten());
-        // Freed memory has a negative weight.
+        // Freed memory has a negative weight, and counts as 0.
         let value = (given.unwrap_or(without) * scale).round().max(0.0) as i64;
         let node = tables.call(tree, &mut known, root, *stack)?;
         tree.add(node, value)?;

@@ -104,8 +104,8 @@ impl ImportedProfile {
             kind: meaning.kind,
             unit: meaning.unit,
         };
-        // The period type of the samples. Without a period type, the short names of profile types would not select the
-        // profile.
+        // Commands accept short names such as `cpu` for profile types. A short name stands for a type with a period
+        // type, so it would not select a profile without a period type.
         let period_type = match kind.kind {
             "samples" => ValueType {
                 kind: "cpu",

@@ -1,9 +1,9 @@
 //! XML of Instruments: tables of samples that `xctrace export` writes for Xcode's *Time Profiler* (`time-profile`) and
 //! *CPU Profiler* (`cpu-profile`).
 //!
-//! A row is a sample. An element that occurs again is a reference to its first occurrence, by number. In: the table.
-//! Out: one profile of CPU time or cycles, or of samples if the rows have no weight. The process is the outermost
-//! frame.
+//! A row is a sample. Instead of repeating an element, a table refers to its first occurrence by a number. In: the
+//! table. Out: one profile of CPU time or cycles, or of samples if the rows have no weight. The process is the
+//! outermost frame.
 
 use hashbrown::HashMap;
 use quick_xml::Reader;

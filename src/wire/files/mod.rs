@@ -35,7 +35,7 @@ pub use imported::{FileFormat, Imported, ImportedProfile};
 /// Interval between samples, for a recording that does not state it: 100 Hz, the default of `/ingest`.
 const RECORDING_PERIOD_NANOS: i64 = 10_000_000;
 
-/// Parameters for a speedscope file: values without a unit are counts.
+/// Parameters with which `ingest` reads a speedscope file. With a sample rate of 0, values without a unit are counts.
 const SPEEDSCOPE: &str = "name=import&format=speedscope&sampleRate=0";
 
 /// Reads a file of at most `max_bytes` bytes after decompression.

@@ -21,7 +21,7 @@ pub enum TlsError {
     /// The certificates of the authorities are invalid.
     #[error("the ca cannot be used: {0}")]
     Authorities(#[source] rustls::Error),
-    /// The server cannot have this name.
+    /// The configured server name is neither a DNS name nor an IP address.
     #[error("server_name `{name}` is not a host name")]
     ServerName { name: String, source: InvalidDnsNameError },
     /// The crypto provider supports none of the accepted TLS versions.

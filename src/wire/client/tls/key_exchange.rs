@@ -29,7 +29,7 @@ impl SupportedKxGroup for Secp521r1 {
         loop {
             let mut bytes = [0; 66];
             random.fill(&mut bytes).map_err(|_| GetRandomFailed)?;
-            // Keeps 521 bits. Almost all such numbers are below the order of the curve.
+            // Keeps 521 bits. Almost all such numbers are below the order of the curve, so the loop rarely repeats.
             bytes[0] &= 1;
             if let Ok(secret) = SecretKey::from_slice(&bytes) {
                 let public = secret.public_key().to_sec1_point(false).as_bytes().into();

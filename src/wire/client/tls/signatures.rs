@@ -45,7 +45,7 @@ pub(super) static ALGORITHMS: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorit
     ],
     // The client offers the schemes to servers in this order. TLS 1.3 uses only the first algorithm of a scheme; TLS
     // 1.2 uses the algorithm that fits the key. P-521 is last: a server with a key on another curve must not choose
-    // SHA-512, which ring does not support there.
+    // SHA-512, which ring supports for none of the other curves.
     mapping: &[
         (
             SignatureScheme::ECDSA_NISTP384_SHA384,

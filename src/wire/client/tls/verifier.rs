@@ -124,6 +124,7 @@ impl Verifier {
         };
         // Without any authority, webpki fails at the first fault of the certificate itself. webpki checks critical
         // extensions, validity, CA:TRUE and key usage, in this order, and only then searches for an issuer.
+        // `UnknownIssuer` thus means that the certificate has none of these faults.
         let algorithms = self.provider.signature_verification_algorithms.all;
         let usage = KeyUsage::server_auth();
         match certificate.verify_for_usage(algorithms, &[], &[], now, usage, None, None) {

@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
         let mut number = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.u8()?;
-            // Only one bit of the tenth byte is left.
+            // Of the tenth byte, only one bit fits into the result.
             number |= u64::from(byte & 0x7f).unbounded_shl(shift);
             if byte < 0x80 {
                 return Ok(number);

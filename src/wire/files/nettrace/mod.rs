@@ -34,7 +34,7 @@ const NULL: u8 = 1;
 const BEGIN: u8 = 5;
 const END: u8 = 6;
 
-/// Newest supported version of the first object.
+/// Newest supported version of the first object, `Trace`.
 const NEWEST: u32 = 5;
 
 // Limits on memory: stacks that events may still refer to, stacks of samples, and threads.

@@ -1,5 +1,5 @@
-//! A table of Apple's profiler Instruments, in the format of `xctrace export`. A repeated element is a reference to its
-//! first occurrence.
+//! A table of Apple's profiler Instruments, in the format of `xctrace export`. Instead of repeating an element, the
+//! table refers to its first occurrence.
 
 use std::fmt::Write;
 
