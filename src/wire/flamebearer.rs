@@ -13,7 +13,7 @@ use alluvium_profile::flamegraph::{DiffGraph, FlameGraph};
 
 /// Sample rate reported for types other than CPU time.
 const SAMPLE_RATE: u32 = 100;
-/// Sample rate reported for CPU time. Its values are nanoseconds, so one sample stands for one nanosecond.
+/// Sample rate reported for CPU time. CPU time is in nanoseconds, so one sample stands for one nanosecond.
 const CPU_SAMPLE_RATE: u32 = 1_000_000_000;
 
 /// Response of `/pyroscope/render` or `/pyroscope/render-diff`.
@@ -39,7 +39,7 @@ pub struct FlamebearerProfile {
 #[serde(rename_all = "camelCase")]
 struct Flamebearer {
     names: Vec<String>,
-    /// Numbers of all nodes: four for each node, seven in a difference.
+    /// The nodes of each level as one list of integers: four for each node, or seven in a difference.
     levels: Vec<Vec<i64>>,
     num_ticks: i64,
     max_self: i64,

@@ -4,10 +4,10 @@
 
 use memchr::memrchr2;
 
-/// Number of lines that are read to detect the format.
+/// Maximum number of lines to read for the detection of the format. Blank lines do not count.
 const LOOKED_AT: usize = 20;
 
-/// Returns true when the first lines are stacks with a count.
+/// Returns true when each of the first lines is a stack with a count, and at least one of these stacks is not empty.
 pub(crate) fn is_like(text: &str) -> bool {
     let mut lines = text
         .lines()

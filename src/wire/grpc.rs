@@ -11,7 +11,7 @@ use http::header::CONTENT_TYPE;
 
 use crate::connect::{CallHeaders, Codec, Compression, ConnectError};
 
-/// Content type of requests and responses.
+/// Beginning of all content types of gRPC and gRPC-Web.
 const CONTENT: &str = "application/grpc";
 
 /// Maximum number of digits of a timeout.

@@ -1,8 +1,8 @@
 //! `google.rpc.Status`: code, message and details of an error. gRPC sends it as `grpc-status-details-bin`, OTLP as the
 //! body of an error.
 //!
-//! In: a [`ConnectError`]. Out: the bytes of the header before base64. The module also decodes such bytes. gRPC sends
-//! Connect's codes as numbers.
+//! In: a [`ConnectError`]. Out: the encoded status, which gRPC's header contains in base64. The module also decodes a
+//! status. In a status, Connect's codes are numbers.
 
 use bytes::Bytes;
 use prost::Message;
@@ -47,7 +47,8 @@ pub fn encode(error: &ConnectError) -> Bytes {
     status.encode_to_vec().into()
 }
 
-/// Encodes an error as a status in JSON, without details, because details are messages of any type.
+/// Encodes an error as a status in JSON. Omits the details: they are encoded messages, whose JSON form is not known
+/// here.
 pub fn to_json(error: &ConnectError) -> Bytes {
     let status = serde_json::json!({"code": error.code.grpc_number(), "message": error.message});
     status.to_string().into()

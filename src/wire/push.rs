@@ -13,8 +13,8 @@ use crate::refusals::{self, Place};
 use crate::weight::MAX_PROFILES;
 use alluvium_profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
-/// Maximum length in bytes of a client's text and of a refusal in an error message. There may be as many refusals as
-/// profiles.
+/// Maximum length in bytes of the id and of the reason in a line of an error message. The message has a line for each
+/// refused profile.
 const EXCERPT_BYTES: usize = 400;
 
 /// Route of the call that pushes profiles.

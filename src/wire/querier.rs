@@ -223,8 +223,8 @@ impl QuerierClient {
             .collect())
     }
 
-    /// Returns the flame graph with about `max_nodes` nodes, or the server's default number for 0. The graph has files
-    /// and lines if the server supports them.
+    /// Returns the flame graph with about `max_nodes` nodes. If `max_nodes` is 0, the server uses its default number.
+    /// The graph has files and lines if the server supports them.
     pub async fn merge_stacktraces(&self, selection: Selection, max_nodes: i64) -> Result<FlameGraph, CallError> {
         let request = querier::SelectMergeStacktracesRequest {
             profile_type_id: selection.profile_type,

@@ -1,7 +1,7 @@
 //! The state of a collector's queue, sent in a header of each request with profiles. Other servers ignore the header.
 //!
-//! In and out: the text of the header. Both the collector and the server clean and truncate names, because the server
-//! cannot trust the header.
+//! In and out: the text of the header. The collector cleans and truncates names. The server does the same again,
+//! because it cannot trust the header.
 
 use std::time::Duration;
 

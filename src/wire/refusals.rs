@@ -87,7 +87,7 @@ pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) 
 }
 
 /// Returns the refused profiles of a failed push of `profiles`, in which each profile had its own series. All others
-/// were accepted. Returns `None` when the error concerns the push as a whole, as with a single profile.
+/// were accepted. Returns `None` when the error concerns the push as a whole, or when the push has only one profile.
 pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let CallError::Refused { message, details, .. } = error else {
         return None;

@@ -1,7 +1,7 @@
 //! Signs requests to AWS and compatible services (AWS Signature Version 4).
 //!
-//! In: a complete request. Out: the same request with time, session token and signature as headers. All headers that
-//! the request has at this point are signed. Headers of the connection and of proxies may be added later.
+//! In: a complete request. Out: the same request with time, session token and signature as headers. The signature
+//! covers every header that is set before it. Headers of the connection and of proxies may be added later.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};

@@ -22,7 +22,8 @@ pub(crate) const MAX_LABELS: usize = 50_000;
 /// These texts are copied, while profiles are slices of the body.
 pub(crate) const MAX_TEXT_BYTES: usize = 8 << 20;
 
-/// Maximum size in bytes of a push as JSON, where profiles are copied too. Programs push in binary.
+/// Maximum size in bytes of a push as JSON, where profiles are copied too. Programs push in
+/// binary, so the limit rarely applies.
 pub(crate) const MAX_JSON_BYTES: usize = 32 << 20;
 
 /// Memory in bytes of a series, a profile or a label, as a message and in later forms. A message has at most 72 bytes,
@@ -59,7 +60,7 @@ pub fn text(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
 }
 
 /// Returns the maximum memory of a push as JSON in bytes. Counts braces, because every JSON message begins with one.
-/// Braces in texts only raise the count, and the limits are far above usual values.
+/// Braces in texts raise the count. This is harmless, because the limits are far above usual values.
 fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
     if body.len() > MAX_JSON_BYTES {
         return Err(ConnectError::too_large(format!(

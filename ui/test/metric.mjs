@@ -42,7 +42,7 @@ describe('a metric beside a profile', () => {
     await accessible(page, 'a metric, light');
     await imageAsIs(page, 'metric', { width: 1280, height: 560 });
     const peak = (asked.at(-1).start + Math.floor((1800 / asked.at(-1).step + 1) * 2 / 3) * asked.at(-1).step) * 1000;
-    await page.getByRole('button', { name: /^Profile at the peak, 312/ }).click();
+    await page.getByRole('button', { name: /^Profile at the peak: 312/ }).click();
     await page.waitForFunction(() => location.search.includes('until='));
     assert.deepEqual([Number(param('from')), Number(param('until'))], [peak - 30_000, peak + 30_000]);
     await drawn(page);

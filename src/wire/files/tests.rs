@@ -64,8 +64,8 @@ pub(super) fn read_text(text: &str) -> Result<Imported, FileError> {
     read(&Bytes::copy_from_slice(text.as_bytes()), MAX_BYTES)
 }
 
-/// Returns for each profile the type (without the name, for pprof), the sum of the values, and the samples as
-/// `root;leaf file:line`.
+/// Returns the type of each profile, the sum of its values, and its samples as `root;leaf file:line`. For pprof files,
+/// the name in the type is empty.
 pub(super) fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
     let profiles = imported.profiles.iter().map(|imported| {
         let profile = imported.columns.get();
@@ -110,7 +110,8 @@ fn folded_stacks_have_files_and_lines_where_they_are_written() {
     let mut found = told(&imported);
     found[0].2.sort();
     assert_eq!(found, expected);
-    // Written like py-spy's files: a thread that begins has no frames yet, and the first frame looks like an HTML tag.
+    // As in py-spy's files: a thread without frames is a line with only a count, and the first frame looks like an HTML
+    // tag.
     let imported = read_text("<module> (app.py:3);work (app.py:12) 7\n 1\n").unwrap();
     assert_eq!(imported.format, FileFormat::Collapsed);
     assert_eq!(told(&imported)[0].1, 8);
@@ -386,7 +387,7 @@ fn small_files() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Returns the names of each stack with the sum of its values in ticks, without frames that only one format writes.
 fn stacks_of(imported: &Imported) -> Vec<(String, i64)> {
-    // Uses the first of several profiles, and the ticks of a pprof.
+    // If a file has several profiles, uses the first. If a sample has several values, as in pprof, uses the first.
     let profile = imported.profiles[0].columns.get();
     let width = profile.sample_types.len();
     let tick = match profile.sample_types[0].unit {

@@ -221,8 +221,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Adds a part of a profile. The event that starts a profile names its thread. The chunks may come from another
-    /// thread, and before that event.
+    /// Adds a part of a profile. A profile belongs to the thread of the event that starts it. Its chunks may come from
+    /// another thread, and may precede that event.
     fn add(
         &mut self,
         key: Key<'a>,

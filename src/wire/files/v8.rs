@@ -116,7 +116,7 @@ struct Tree<'a> {
     nodes: &'a [Node<'a>],
     /// Index of each node by its id.
     indices: HashMap<u64, usize>,
-    /// The call of each node that has been resolved.
+    /// The call of each node in the tree; `None` until the node is resolved.
     known: Vec<Option<NodeId>>,
     tree: CallTree,
 }
@@ -143,7 +143,7 @@ impl<'a> Tree<'a> {
     }
 
     fn call(&mut self, id: u64) -> Result<NodeId, V8Error> {
-        // Nodes from `id` up to its first caller with a known call.
+        // The node `id` and its callers, up to the first one whose call is known.
         let mut path = Vec::new();
         let mut next = Some(id);
         let mut node = self.tree.root();

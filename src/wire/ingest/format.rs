@@ -59,7 +59,7 @@ impl Opening {
         }
     }
 
-    /// Returns the maximum size of any profile in bytes.
+    /// Returns the maximum decompressed size of any content in bytes, regardless of the announced size.
     pub(crate) fn limit(self) -> usize {
         match self {
             Self::Announced(limit) | Self::AtMost(limit) => limit,
@@ -88,8 +88,8 @@ pub(super) fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("profile exceeds {max_bytes} bytes uncompressed"))
 }
 
-/// Returns the labels of a profile: the labels of the query without reserved ones, and labels for `app`, `name` and the
-/// agent.
+/// Returns the labels of a profile: the labels of the query, and labels for `app`, `name`, `__delta__` and the agent.
+/// Labels of the query that begin with `__` are dropped, except `__session_id__`.
 pub(super) fn labels(query: &IngestQuery, app: &str, name: &str) -> Labels {
     let is_kept = |name: &str| !name.starts_with("__") || name == "__session_id__";
     let has_service = query.labels.iter().any(|(name, _)| name == SERVICE_NAME);

@@ -73,7 +73,7 @@ pub(super) struct Meaning {
     pub kind: &'static str,
     /// Unit of the values, such as `nanoseconds`.
     pub unit: &'static str,
-    /// Nanoseconds between two ticks, if the values are ticks of a clock.
+    /// Nanoseconds between two ticks, if the values are ticks of a clock; 0 if the sample rate is 0.
     pub period: Option<i64>,
     /// Factor by which counts are multiplied.
     pub scale: i64,

@@ -122,14 +122,14 @@ impl Upload {
     }
 }
 
-/// Reads an upload to pprof profiles without the memory budget of a server, for tests and fuzz targets. `max_bytes` is
-/// the largest decompressed size.
+/// Reads an upload into pprof profiles without the memory budget of a server, for tests and fuzz targets. `max_bytes`
+/// is the largest decompressed size.
 pub fn read(query: &str, content_type: &str, body: Bytes, max_bytes: usize) -> Result<Vec<RawProfile>, ConnectError> {
     let profiles = read_columns(query, content_type, body, max_bytes)?;
     Ok(profiles.into_iter().map(|profile| profile.into_parts().0).collect())
 }
 
-/// Reads an upload to columns, for the readers of files.
+/// Reads an upload into columns, for the readers of files.
 pub(crate) fn read_columns(
     query: &str,
     content_type: &str,

@@ -50,7 +50,7 @@ struct SampleTypeConfig {
 }
 
 /// Returns true for the start of a profile: a sample type (field 1, length-delimited) of at most 22 bytes, the maximum
-/// for two numbers. In a text, the first of these bytes is a line end, and no text starts with a line end.
+/// for two numbers. The first byte, 0x0a, would be a line end in a text, and no text starts with a line end.
 fn starts_as_pprof(body: &[u8]) -> bool {
     matches!(body, [0x0a, 0..=22, ..])
 }

@@ -30,8 +30,8 @@ pub(super) enum Spy {
 }
 
 impl Spy {
-    /// Returns the agent with this name. If the request names no agent, the agent is .NET's if `has_dotnet_types`
-    /// returns true: the sample type configuration of the request then lists a sample type of .NET's agent.
+    /// Returns the agent with this name. If the request names no agent, returns .NET's agent when `has_dotnet_types`
+    /// returns true. It does so if the sample type configuration of the request lists a sample type of .NET's agent.
     pub(super) fn of(name: &str, has_dotnet_types: impl FnOnce() -> bool) -> Option<Self> {
         match name {
             "pyspy" => Some(Self::Python),

@@ -1,4 +1,4 @@
-//! Test stacks to write in a format and to compare with the result, and mutations of bytes.
+//! Generates stacks, which a test writes in a format and compares with the profiles that it reads. Also mutates bytes.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,8 @@ pub(super) fn sums(profiles: &[RawProfile]) -> Stacks {
     sums
 }
 
-/// Checks that any bytes give profiles or a refusal. Profiles must be valid and take no more memory than announced.
+/// Checks that any bytes give profiles or a refusal. Profiles must be valid and take no more memory than
+/// [`Upload::memory`] returns.
 pub(super) fn survives(query: &str, body: Vec<u8>) {
     let query = IngestQuery::parse(query, 0).unwrap();
     let opening = Opening::AtMost(1 << 20);

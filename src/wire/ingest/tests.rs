@@ -252,7 +252,8 @@ fn folded_stacks_become_a_profile_of_the_type_that_the_name_says() {
     }
 }
 
-/// Returns name, `jfr_event`, first type, period, start, duration, samples and sum of the first values of each profile.
+/// Returns for each profile: name, `jfr_event`, first type, period, start and duration in seconds, number of samples,
+/// and sum of the first values.
 fn recorded(query_text: &str, content_type: &str, body: Bytes) -> Vec<String> {
     let profiles = read_all(&query(query_text), content_type, body, 1 << 20).unwrap();
     let short = |profile: DecodedProfile| {

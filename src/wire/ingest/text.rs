@@ -55,7 +55,7 @@ const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 
-/// Memory in bytes for each stack, frame and name. It is the sum of the columns with twice the capacity that they need,
+/// Memory in bytes for each stack, frame and name. It includes the columns (with twice the capacity that they need),
 /// the tables of stacks and names, and the profile that is written from the columns.
 const STACK_BYTES: usize = 160;
 const FRAME_BYTES: usize = 16;

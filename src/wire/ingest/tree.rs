@@ -22,7 +22,7 @@ impl Walk for Tree {
     const NAME: &'static str = "tree";
 
     fn walk<Taker: Calls>(bytes: &[u8], calls: &mut Taker) -> Result<(), NodeError> {
-        // The last node of each level.
+        // For each level, the call of the last node that was read.
         let mut open: Vec<Taker::Node> = Vec::new();
         let mut nodes = Nodes::new(bytes);
         while let Some(node) = nodes.next_node()? {

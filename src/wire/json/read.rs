@@ -287,8 +287,8 @@ impl<T> Visitor<'_> for ScalarVisitor<T> {
     }
 }
 
-/// Implements [`FromJson`] for scalar types. After each type, the input has the text that names the type in errors, and
-/// the accepted JSON forms, each with an expression for the `Option` of the value.
+/// Implements [`FromJson`] for scalar types. Each type is followed by the text that names it in errors, and by the JSON
+/// forms that it accepts. Each form has an expression that gives the value as an `Option`.
 macro_rules! read_scalars {
     ($($kind:ty, $expected:literal, { $($pattern:pat => $value:expr,)* })*) => {$(
         impl FromJson for $kind {

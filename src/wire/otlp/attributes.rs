@@ -1,4 +1,4 @@
-//! Attributes of samples and mappings, and attributes of resource and scope as the labels of a series.
+//! Attributes of samples and mappings, and the labels that a series gets from the attributes of its resource and scope.
 //!
 //! As in Pyroscope, only texts, integers and lists with a single text or integer are used, and the first attribute with
 //! a name wins. Characters that are not allowed in label names are replaced by `_`.
@@ -15,7 +15,7 @@ pub(super) const SERVICE: &str = "service.name";
 /// Name of the attribute with the build id of a mapping.
 pub(super) const BUILD_ID: &str = "process.executable.build_id.gnu";
 
-/// Name of the attribute that provides a name for a service without a name.
+/// Name of the attribute whose value names the service if [`SERVICE`] is missing.
 const EXECUTABLE: &str = "process.executable.name";
 
 /// Name of a service if no attribute provides one.

@@ -4,9 +4,9 @@
 
 use crate::otlp::error::ExportError;
 
-/// Maximum number of bytes of memory for each byte of a request. A sample of 20 bytes that refers to a stack of 100
-/// frames is charged with a kilobyte. A small profile is also charged with the names of frames that it shares with
-/// other profiles.
+/// Maximum number of bytes of memory for each byte of a request. The factor is large, because valid requests refer to
+/// shared data: a sample of 20 bytes with a stack of 100 frames is charged with a kilobyte, and a small profile is also
+/// charged with the names of frames that it shares with other profiles.
 const EXPANSION: usize = 128;
 
 /// Number of bytes of memory that any request may take in addition.

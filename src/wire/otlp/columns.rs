@@ -1,7 +1,7 @@
 //! Converts the samples of one service to columns.
 //!
-//! In: samples that refer to the dictionary. Out: a profile with the functions, locations and mappings of its own
-//! samples only. The texts of the profile are copies. Memory is charged before it is used.
+//! In: samples that refer to the dictionary. Out: a profile that contains only the functions, locations and mappings
+//! that its samples use. The texts of the profile are copies. Memory is charged before it is used.
 
 use crate::otlp::attributes::{SERVICE, Value};
 use crate::otlp::budget::Budget;

@@ -114,7 +114,7 @@ impl<'m> Dictionary<'m> {
     pub(super) fn mapping(&self, index: i32, budget: &mut Budget) -> Result<Option<Mapping<'_>>, ExportError> {
         let found = entry(&self.tables.mapping_table, "mapping_index", index, "mapping_table")?;
         let Some(mapping) = found else { return Ok(None) };
-        // The build id is looked up for each profile.
+        // The search for the build id takes no memory. It is charged, because it is repeated for each profile.
         budget.take(mapping.attribute_indices.len(), size_of::<i32>())?;
         let mut build_id = "";
         for index in &mapping.attribute_indices {

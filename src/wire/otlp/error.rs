@@ -33,7 +33,7 @@ pub(super) enum ExportError {
         limit: usize,
     },
     /// The request has too many profiles.
-    #[error("the request has more than {limit} profiles, counted for each service: send it in parts")]
+    #[error("after the split by service, the request has more than {limit} profiles: send it in parts")]
     TooManyProfiles {
         /// Maximum number of profiles in a request.
         limit: usize,

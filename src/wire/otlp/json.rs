@@ -121,7 +121,7 @@ impl Fields for AnyValue {
     }
 }
 
-/// Reads a case of a value, or `None` for `null`.
+/// Reads the field of one case of a value. Returns `None` for `null`.
 fn value<'de, A: MapAccess<'de>, T: FromJson + Default>(
     map: &mut A,
     case: fn(T) -> Value,

@@ -65,7 +65,7 @@ impl<'m> Kind<'m> {
         };
         match (sample, period) {
             (["", _], _) => None,
-            // A profiler of the whole machine counts ticks.
+            // A profiler of the whole machine counts ticks; `scale` converts them to CPU time.
             (["samples", "count"], ["cpu", "nanoseconds"]) if length > 0 => Some(Self {
                 name: "process_cpu",
                 sample_type: of(period),

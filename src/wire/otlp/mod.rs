@@ -2,9 +2,9 @@
 //!
 //! In: an export request, decoded from protobuf or its JSON. Out: decoded profiles, and the response. A profile of the
 //! request becomes one profile for each service that its samples name. The module also builds export requests from
-//! profiles. Names and types are Pyroscope's. A request contains each stack once and refers to it by number. Therefore
-//! the expanded size has a limit that follows from the request's size (`budget`), and memory is charged before it is
-//! allocated.
+//! profiles. Names and types are Pyroscope's. A request contains each stack once and refers to it by number, so a small
+//! request may become many times larger. Therefore the expanded size has a limit that follows from the request's size
+//! (`budget`), and memory is charged before it is allocated.
 
 mod attributes;
 mod batch;

@@ -14,7 +14,8 @@ use alluvium_profile::pprof::{BYTES, DecodeError, Reader};
 /// receivers, takes some 60 MB.
 const MAX_MESSAGE_BYTES: usize = 128 << 20;
 
-/// Memory in bytes of a message other than a profile: at most 144 bytes, in lists that have room for twice as many.
+/// Memory in bytes of a message other than a profile. A message has at most 144 bytes, and the list that contains it
+/// has room for up to twice as many messages.
 const MESSAGE_BYTES: usize = 288;
 
 /// Memory in bytes of a profile, the largest message, in a list that has room for twice as many.
@@ -51,8 +52,8 @@ pub fn export(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
 }
 
 /// Returns the maximum memory of the messages of a JSON body in bytes. Counts braces, because every message begins with
-/// one, and commas, because they separate values. Each message may be a profile. Braces and commas in texts only raise
-/// the count.
+/// one, and commas, because they separate values. Each message may be a profile, so each counts as much as a profile.
+/// Braces and commas in texts only raise the count.
 fn json(body: &[u8]) -> usize {
     let messages = memchr::memchr_iter(b'{', body).count();
     let lists = memchr::memchr2_iter(b'[', b'"', body).count();
@@ -129,7 +130,7 @@ static PAIRS: [(u32, Part); 1] = [(1, Part::Message(&KEY_VALUE))];
 struct Weight {
     /// Number of messages of all types, including profiles.
     messages: usize,
-    /// The messages that are profiles.
+    /// Number of messages that are profiles.
     profiles: usize,
     lists: usize,
     numbers: usize,

@@ -1,7 +1,7 @@
 //! Lines in the output of `perf script`: the first line of a sample, and the lines of its frames.
 //!
-//! In: a line. Out: its parts, unchanged. The callers decide which quantity a sample counts, and how to name a frame
-//! without a function.
+//! In: a line. Out: its parts, without modifiers of the event and offsets in functions. The callers decide which
+//! quantity a sample counts, and how to name a frame without a function.
 
 /// First line of a sample: `command pid/tid [cpu] time: period event: frame`.
 pub(crate) struct Sample<'a> {

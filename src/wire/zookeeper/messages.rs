@@ -41,7 +41,8 @@ pub(super) fn connect(timeout: i32) -> BytesMut {
     })
 }
 
-/// Returns the timeout of the session in milliseconds, or zero when the server granted no session.
+/// Reads the reply to [`connect`]: the timeout of the session in milliseconds, or zero when the server granted no
+/// session.
 pub(super) fn connected(mut message: Bytes) -> Result<i32, TryGetError> {
     message.try_get_i32()?;
     message.try_get_i32()

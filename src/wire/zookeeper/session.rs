@@ -68,7 +68,7 @@ pub struct Session {
 
 impl Session {
     /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. The client requests `timeout`, and the
-    /// server may grant another timeout. The session ends after the granted timeout without a message.
+    /// server may grant another timeout. If no message arrives during the granted timeout, the session ends.
     pub async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
         let mut failures = Vec::new();
         for server in servers {
@@ -162,7 +162,8 @@ impl Session {
         self.changed.pop_front()
     }
 
-    /// Reads the reply to the request after `number`. Returns `None` when the node does not exist.
+    /// Increments `number` and reads the reply to the request with the new number. Returns `None` when the node does
+    /// not exist.
     async fn reply<T>(
         &mut self,
         number: &mut i32,

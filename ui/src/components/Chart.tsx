@@ -15,7 +15,7 @@ import { Icon, type IconName } from './Icon.tsx';
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent);
 /** Least distance of a drag, in pixels; a shorter one is a click. */
 const DRAG_PX = 4;
-/** Width of the bar for the selected range. */
+/** Width in pixels that is reserved for the bar with the actions for the selected range. */
 const BAR_WIDTH = 400;
 
 export interface ChartProps {

@@ -28,7 +28,7 @@ export interface ChartPanelProps {
   tools?: JSX.Element;
   /** Actions for a selected range. */
   actions: readonly RangeAction[];
-  /** Filters by one value of the label. */
+  /** Called with a label and one of its values when the user selects one line, to filter by this value. */
   onOnly: (label: string, value: string) => void;
 }
 

@@ -6,7 +6,7 @@ import { alignLines, type Line } from '../lib/series.ts';
 import { Grid, type Column } from './Grid.tsx';
 
 interface Row {
-  /** Milliseconds. */
+  /** Unix time in milliseconds. */
   time: number;
   /** The value of each line, null where a line has none. */
   values: readonly (number | null)[];

@@ -1,4 +1,4 @@
-// One side of a comparison: its filters, its range, and a chart in which the user drags another range.
+// One side of a comparison: its filters, its range, and a chart in which the user selects another range by dragging.
 
 import { Show, type JSX } from 'solid-js';
 import { formatRange, formatSpan, type Unit } from '../lib/format.ts';

@@ -1,5 +1,5 @@
-// The table of a difference: functions with their share on both sides, the change in percentage points and in value per
-// second. Changes that noise explains are dim.
+// The table of a difference. For each function, it shows the shares on both sides, and the change in percentage points and in
+// value per second. Changes that noise explains are dim.
 
 import { createMemo, Show, type Accessor } from 'solid-js';
 import { diffRows, readDiffSort, signOf, sortDiffRows, writeDiffSort, type DiffKey, type DiffRow, type DiffSort, type Measure, type Pair, type Sides } from '../flame/diff.ts';

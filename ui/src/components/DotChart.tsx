@@ -1,5 +1,5 @@
 // Single profiles as dots over time, coloured by series, or sized or coloured by value. Many profiles become a heat map. A click
-// on a dot opens a profile. A click on a cell of the heat map zooms to the time of the cell. The table below has the same data.
+// on a dot opens its profile. A click on a cell of the heat map zooms to the time of the cell. The table below has the same data.
 
 import { createMemo, createSignal, Show } from 'solid-js';
 import { axisFormat, formatClock, formatDay, formatMoment, formatValue, formatWhole } from '../lib/format.ts';

@@ -121,7 +121,7 @@ export function FlameGraph(props: FlameGraphProps) {
     props.onHover(flame.name[node] ?? -1);
   }));
   createEffect(on([() => props.flip, () => props.of], () => {
-    // Scroll to the root first, at the top or at the bottom.
+    // Scroll to the root, which is at the top or at the bottom.
     box.scrollTop = props.flip ? box.scrollHeight : 0;
   }));
   // The zoomed frame, or the frame to which the search has stepped, is scrolled into view once. A path identifies the frame, because the

@@ -124,7 +124,7 @@ export function FlamePane(props: FlamePaneProps) {
   };
   const select = (name: number): void => {
     const text = nameText(flame().names[name] ?? '');
-    // The other views show the selected function, so a function is always selected in them.
+    // All views except the flame graph show the selected function, so a click there never clears the selection.
     if (pane() !== 'flame') props.onChange({ sel: text });
     else props.onChange({ sel: text === at.sel() ? '' : text }, { replace: true });
   };
@@ -136,7 +136,7 @@ export function FlamePane(props: FlamePaneProps) {
   const flip = (): void => props.onChange({ orient: at.orient() === 'flame' ? 'icicle' : 'flame' }, { replace: true });
   const rule = (patch: (recipe: Recipe) => Partial<Recipe>): void => props.onChange(patch(recipe()));
 
-  /** The function that the other views show: the selected one, else the zoomed one, else the one with the largest own value. */
+  /** The function that all views except the flame graph show: the selected one, else the zoomed one, else the one with the largest own value. */
   const looked = createMemo(() => (at.sel() !== '' ? selected() : focus() > 0 ? flame().name[focus()]! : hottest(shaped().calls.flame)));
   /** The function that a key applies to: the hovered one, else the selected one, else the zoomed one. */
   const atHand = (): number => (hovered() >= 0 ? hovered() : selected() >= 0 ? selected() : focus() > 0 ? flame().name[focus()]! : -1);

@@ -1,5 +1,5 @@
-// A table of any length. Only the visible rows exist, and they stay when their values change. A click on the head of a column sorts the
-// table, arrow keys move through it, and screen readers read it as a grid.
+// A table of any length. Only the visible rows are in the document. When the values of a row change, its elements stay. A click on the
+// head of a column sorts the table, arrow keys move through it, and screen readers read it as a grid.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type Accessor, type JSX } from 'solid-js';
 import { printing } from '../lib/printing.ts';

@@ -11,7 +11,7 @@ import { Command, Notice } from './Notice.tsx';
 
 /** Maximum number of entries that are kept. */
 const MOST = 500;
-/** Maximum number of entries that are drawn. A filter finds the others. */
+/** Maximum number of entries that are drawn. The filter also searches the entries that are not drawn. */
 const SHOWN = 200;
 /** Interval at which the list is redrawn while entries arrive. */
 const DRAW_MS = 250;

@@ -36,7 +36,7 @@ export function MetricPanel(props: MetricPanelProps) {
         <input ref={field} class="field metric-query" aria-label="PromQL query" placeholder="rate(http_requests_total[1m])" spellcheck={false} autocomplete="off" value={typed()} onInput={(event) => setTyped(event.currentTarget.value)} />
         <button type="submit" class="button" disabled={typed().trim() === '' || typed().trim() === props.query}>Show</button>
         <Show when={data.data()?.peak}>
-          {(peak) => <button type="button" class="button" title="Open the profile at the highest point" onClick={() => open(peak().time)}><span>Profile at the peak, <b>{formatValue(peak().value, 'count')}</b> at {formatMoment(peak().time, true)}</span></button>}
+          {(peak) => <button type="button" class="button" title="Open the profile at the highest point" onClick={() => open(peak().time)}><span>Profile at the peak: <b>{formatValue(peak().value, 'count')}</b> at {formatMoment(peak().time, true)}</span></button>}
         </Show>
         <span class="spring" />
         <button type="button" class="button plain square" aria-label="Remove the metric" title="Remove the metric" onClick={() => props.onClose()}><Icon name="close" /></button>

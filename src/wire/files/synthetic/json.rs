@@ -36,7 +36,8 @@ pub(super) fn speedscope(stacks: &Stacks<'_>) -> String {
     .to_string()
 }
 
-/// Returns the root and a node for each call.
+/// Returns the root and a node for each call. A node refers to its parent if `with_parents` is set, otherwise to its
+/// children.
 fn nodes(stacks: &Stacks<'_>, with_parents: bool) -> Vec<Value> {
     let mut children = vec![Vec::new(); stacks.calls.len() + ROOT + 1];
     for (index, call) in stacks.calls.iter().enumerate() {
@@ -82,7 +83,7 @@ pub(super) fn cpuprofile(stacks: &Stacks<'_>) -> String {
         .to_string()
 }
 
-/// Writes a Chrome trace. For each chunk of the profile, the trace has an event that is not part of the profile.
+/// Writes a Chrome trace. An unrelated event precedes each chunk of nodes and samples; readers must skip it.
 pub(super) fn chrome_trace(stacks: &Stacks<'_>) -> String {
     let end = stacks.total() * TICK_MICROS;
     let nodes = nodes(stacks, true);
@@ -116,7 +117,7 @@ fn part<T>(all: &[T], start: usize) -> &[T] {
     all.get(start..end).unwrap_or_default()
 }
 
-/// Writes a list of calls that begin and end, as py-spy does.
+/// Writes a trace as py-spy does: a list of events `B` and `E`, which begin and end a call.
 pub(super) fn durations(stacks: &Stacks<'_>) -> String {
     let mut events = Vec::new();
     let event = |phase: &str, frame: usize, time: i64| {

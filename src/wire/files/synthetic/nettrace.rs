@@ -26,7 +26,8 @@ pub(super) fn file(stacks: &Stacks<'_>) -> Vec<u8> {
     let mut file = b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec();
     // 2026-11-23, a Monday, 10:00:00 UTC.
     let date = [2026u16, 11, 1, 23, 10, 0, 0, 0].map(u16::to_le_bytes).concat();
-    // Ticks at the start and per second. Addresses have 8 bytes; the process id is 17 on a machine with 2 processors.
+    // The clock reads 0 at the start and has 10^9 ticks per second. Addresses have 8 bytes, the process has id 17, and
+    // the machine has 2 processors.
     let clock = [0, 1_000_000_000u64].map(u64::to_le_bytes).concat();
     let rest = [8, 17, 2, 0u32].map(u32::to_le_bytes).concat();
     object(&mut file, "Trace", 4, &[date, clock, rest].concat());

@@ -15,7 +15,7 @@ pub(super) struct Frame<'a> {
     pub line: i64,
 }
 
-/// A call: its frame, and its caller, which comes before the call in the list.
+/// A call. `frame` is an index in [`Stacks::frames`], and `caller` is a smaller index in [`Stacks::calls`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Call {
     pub caller: Option<usize>,

@@ -77,8 +77,8 @@ pub(super) enum EventKind {
     Close,
 }
 
-/// A number as the file states it: whole numbers keep all of their digits. Until 2021, dotnet-trace wrote some numbers
-/// as text.
+/// A number as the file states it: whole numbers keep all of their digits. A text with a number is also accepted,
+/// because dotnet-trace wrote some numbers as text until 2021.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
     Whole(i64),

@@ -180,7 +180,8 @@ fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) ->
         ..query.clone()
     };
     let named = match unit {
-        // As in Pyroscope, the unit determines the meaning if the name of the application cannot.
+        // As in Pyroscope, the unit determines the meaning if the file has several profiles, or if the unit is bytes
+        // and the name of the application has no dot.
         _ if profiles > 1 => Meaning::of(&format!("{app}.{unit}"), query)?,
         "bytes" if !app.contains('.') => Meaning::of(&format!("{app}.bytes"), query)?,
         _ => Meaning::of(app, query)?,

@@ -132,7 +132,8 @@ fn times_are_nanoseconds_whatever_their_unit_and_bytes_are_bytes() {
         let one = profile("sampled", "p", unit, &json!({"samples": [[0]], "weights": [1.5]}));
         let found = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
         assert_eq!(told(&found).trim(), expected, "{app} {unit}");
-        // The same profile as events: the time before a call counts in the same unit.
+        // The same profile as events. Unlike in Pyroscope, the time up to an event that begins a call has the same
+        // unit.
         let events = json!([
             {"type": "O", "frame": 0, "at": 10.25}, {"type": "O", "frame": 0, "at": 10.75},
             {"type": "C", "frame": 0, "at": 11}, {"type": "C", "frame": 0, "at": 11.75},
