@@ -54,7 +54,7 @@ export const SERVICES = address('', ['index.html'], {
   show: oneOf('cards', 'table', 'map'),
 });
 
-/** `by` is the label that splits the chart, `metric` the PromQL query above it, `span` the span whose stacks are shown. */
+/** `by` is the label that splits the chart, `metric` the PromQL query of the chart above it, `span` the span whose stacks are shown. */
 export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), metric: text(), span: spanId, ...FLAME });
 
 /**
