@@ -234,7 +234,7 @@ function settle(members: readonly number[], grid: Grid, gap: (one: number, two: 
   });
 }
 
-/** Returns the points at which calls leave and reach their boxes, spread over the width by the position of the other end. */
+/** Returns the points at which calls leave and reach their boxes, spread over the width of the box in the order of their other ends. */
 function ports(lines: readonly Downward[], chains: readonly number[][], middle: (node: number) => number, width: readonly number[]): [Float64Array, Float64Array] {
   const side = (end: 'from' | 'to', other: (chain: number[]) => number): Float64Array => {
     const places = new Float64Array(lines.length);

@@ -56,7 +56,7 @@ export interface Overview {
   live: { enabled: boolean };
 }
 
-/** The flow from a component within a window. */
+/** The flow from a component, as counted over the window of time that the request names. */
 export interface Rate {
   from: string;
   /** Ids of the receivers; empty for targets, which go to all components that refer to this one. */

@@ -196,7 +196,7 @@ function NothingMatches(props: { data: ProfileModel; url: ProfileUrl }) {
           </>
         }
       >
-        <p>No profile in this range has all of these labels.</p>
+        <p>In this range, no profile matches all filters at the same time.</p>
       </Notice>
     </Show>
   );
