@@ -66,7 +66,7 @@ const WHEN_ZERO: Record<string, string> = {
   process_cpu: 'The process used hardly any CPU time: a CPU profile samples at intervals of CPU time.',
 };
 
-/** Returns the profile type for an id. An id that is not in the usual form is its own name, with the unit `count`. */
+/** Returns the profile type for an id. Parts may be missing: the label is made of the existing parts, and a missing unit counts as `count`. */
 export function profileType(id: string): ProfileType {
   const [name = id, sampleType = '', sampleUnit = ''] = id.split(':');
   const key = `${name}:${sampleType}`;
