@@ -24,7 +24,7 @@ const KNOWN = new Set(['v', ...ADDRESSES.flatMap(({ keys }) => Object.keys(keys)
 export interface Url<S extends Schema> {
   at: Reader<S>;
   go: Change<S>;
-  /** Returns the address after a change. */
+  /** Returns the address of the view with some values changed. */
   href: (patch: Partial<Values<S>>) => string;
 }
 

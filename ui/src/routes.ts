@@ -23,7 +23,7 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Search frames', ['/']],
   ['Next, previous match', ['n', 'N']],
   ['Zoom to frame', ['click', 'Enter']],
-  ['Zoom out one frame; clear', ['Esc']],
+  ['Zoom out one frame; clear search and selection', ['Esc']],
   ['Move between frames or rows', ['←', '↑', '↓', '→']],
   ['Zoom to the function of a row', ['z']],
   ['Menu of a frame or row', ['right click', '⇧F10']],
@@ -35,7 +35,7 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Invert; collapse recursion', ['i', 'g']],
   ['Root at the top or bottom', ['f']],
   ['Remove all rules', ['0']],
-  ['Flame graph, callers and callees', ['4', '5']],
+  ['Flame graph; callers and callees', ['4', '5']],
 ];
 
 /** Keys of flame graphs with one value for each frame. A difference does not have them. */
@@ -56,7 +56,7 @@ export const pipeline: Route = {
   keys: [
     ['Filter components', ['/']],
     ['Move between components or rows', ['←', '↑', '↓', '→']],
-    ['Open a component; a module', ['Enter', 'double click']],
+    ['Open a component; open its module', ['Enter', 'double click']],
     ['Close the panel; leave the module', ['Esc']],
     ['Graph, table', ['1', '2']],
     ['Zoom in, zoom out, zoom to fit', ['+', '-', '0']],

@@ -22,7 +22,7 @@ const SELECTION = { service: text(), type: text(), q: text() };
 
 /**
  * The state of a flame graph with its table. `focus` is the path hash of the zoomed frame, `sel` the name of the selected function,
- * `orient` the position of the root. `filter` and `sort` belong to the table. `view` determines whether graph and table are shown. `pane`
+ * `orient` the position of the root. `filter` and `sort` belong to the table. `view` selects the graph, the table or both. `pane`
  * is the view in place of the flame graph, which shows the selected function. The keys from `only` to `invert` are the rules for
  * frames (`flame/recipe.ts`). `nodes` is the maximum number of nodes of the call graph.
  */
@@ -54,7 +54,7 @@ export const SERVICES = address('', ['index.html'], {
   show: oneOf('cards', 'table', 'map'),
 });
 
-/** `by` is the label that splits the chart, `metric` the PromQL query above it, `span` the span whose stacks are shown. */
+/** `by` is the label that splits the chart, `metric` the PromQL query of the chart above it, `span` the span whose stacks are shown. */
 export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), metric: text(), span: spanId, ...FLAME });
 
 /**

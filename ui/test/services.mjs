@@ -134,7 +134,7 @@ describe('costs', () => {
     await page.getByRole('button', { name: 'Set prices' }).click();
     await accessible(page, 'the form of prices');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('One of the prices must be above zero').waitFor();
+    await page.getByText('At least one of the prices must be above zero').waitFor();
     await page.getByLabel('Price of a core-hour').fill('0.03');
     await page.getByLabel('Price of a GiB-hour of memory').fill('0.004');
     await page.getByLabel('Currency').fill('€');

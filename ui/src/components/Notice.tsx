@@ -83,7 +83,7 @@ export function NothingStored(props: NothingStoredProps) {
   onCleanup(() => clearInterval(timer));
   return (
     <Notice icon="empty" title="No profiles are stored yet" actions={<a class="button primary" href={props.send} onClick={(event) => props.onFollow(event)}><Icon name="send" />Send profiles from Go, Java, Python, ...</a>}>
-      <p>The first profile appears here as soon as it arrives. Each of these commands sends one:</p>
+      <p>The first profile appears here as soon as it arrives. Each of these commands produces one:</p>
       <For each={firstCommands(serverAddress(location.origin, BASE), loggedIn())}>
         {({ title, text }) => (
           <>

@@ -8,16 +8,16 @@ import type { FLAME } from '../urls.ts';
 import type { FlameLook } from './FlameLook.ts';
 
 export interface PartProps {
-  /** The graph from the root to the leaves, after the rules. */
+  /** The graph from the root to the leaves, to which the rules in `recipe` are already applied. */
   tree: Tree;
-  /** Key of the profile. */
+  /** Text that identifies the shown profile. If it changes, a view scrolls back to its start. */
   of: string;
-  /** The rules that were applied to the tree. */
+  /** The rules for the flame graph. */
   recipe: Recipe;
   look: FlameLook;
-  /** Index of the name of the shown function, -1 for none. */
+  /** The function that the view shows: index of its name in `tree`, -1 for none. */
   name: number;
-  /** Index of the hovered name, -1 for none. */
+  /** The function under the pointer: index of its name in `tree`, -1 for none. */
   hovered: number;
   /** The query that returns the lines of functions. */
   stacks: Query | null;

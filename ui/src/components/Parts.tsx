@@ -13,7 +13,7 @@ export type Pane = Values<typeof FLAME>['pane'];
 
 export const PANES: readonly Radio<Pane>[] = [
   { value: 'flame', label: 'Flame graph', text: 'Flame', hint: '4' },
-  { value: 'callers', label: 'Callers and callees of a function', text: 'Callers', hint: '5' },
+  { value: 'callers', label: 'Callers and callees of a function as flame graphs', text: 'Callers', hint: '5' },
   { value: 'peek', label: 'Peek: callers and callees of a function as tables', text: 'Peek', hint: '6' },
   { value: 'graph', label: 'Call graph', text: 'Graph', hint: '7' },
   { value: 'list', label: 'List: values of a function by line', text: 'List', hint: '8' },

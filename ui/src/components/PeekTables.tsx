@@ -1,5 +1,5 @@
-// A function between a table of its callers and a table of its callees. Each row has the value of the call. Enter or a click switches to
-// the function of a row.
+// A function between a table of its callers and a table of its callees. Each row has the value of the calls between the
+// function and this caller or callee. Enter or a click switches to the function of a row.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { shortName } from '../flame/packages.ts';
@@ -24,8 +24,8 @@ export function PeekTables(props: PartProps) {
       title: nameOf,
       cell: (row) => <><i class="swatch" style={{ background: props.look.swatch(row().name) }} /><span class="text">{shortName(nameOf(row()))}</span></>,
     },
-    number('value', 'Call', ({ value }) => amount(value), 'Value of the call, with all callees'),
-    number('share', 'Share', ({ value }) => share(value, found().total), 'Share of the total of the selected function'),
+    number('value', 'Call', ({ value }) => amount(value), 'Value of the calls between the selected function and the function in this row'),
+    number('share', 'Share', ({ value }) => share(value, found().total), 'Value of these calls as a share of the total of the selected function'),
     number('self', 'Self', ({ self }) => amount(self), 'Value of the function in this row without its callees, over all its calls'),
     number('total', 'Total', ({ total }) => amount(total), 'Value of the function in this row with its callees, over all its calls'),
   ];

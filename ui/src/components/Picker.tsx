@@ -6,7 +6,7 @@ import { Suggest, type Choice } from './Suggest.tsx';
 
 export interface PickerProps {
   id?: string;
-  /** Text before the value and name of the button, for example `Service`. */
+  /** Text before the value, for example `Service`. For screen readers, it is also the name of the list. */
   label: string;
   value: string;
   /** Text that is shown for the value. */

@@ -9,10 +9,10 @@ import { edgesOf, type Component, type Flows } from '../pipeline/model.ts';
 import { createCanvas } from './canvas.ts';
 import { Icon } from './Icon.tsx';
 
-/** Smallest scale at which the graph opens, so that its text is readable. A larger graph opens at its beginning. */
+/** Smallest scale at which the graph opens, so that its text is readable. If the whole graph does not fit at this scale, its beginning is shown. */
 const FIRST_SCALE = 0.62;
 const STEP = 1.3;
-/** Maximum movement of a click, in pixels. */
+/** A press that moves by more pixels than this is a drag, otherwise it is a click. */
 const CLICK = 4;
 
 export interface PipelineGraphProps {
@@ -116,7 +116,7 @@ export function PipelineGraph(props: PipelineGraphProps) {
     const { x, y, scale } = camera();
     return nodeAt(placed(), x + (event.clientX - at.left) / scale, y + (event.clientY - at.top) / scale);
   };
-  // The positions of the fingers, or of the mouse, that are down.
+  // The positions of the fingers that touch the canvas, or of the mouse while its button is pressed, by pointer id.
   const down = new Map<number, { x: number; y: number }>();
   let moved = 0;
   const press = (event: PointerEvent): void => {
@@ -187,7 +187,7 @@ export function PipelineGraph(props: PipelineGraphProps) {
       tabindex="0"
       role="application"
       aria-roledescription="component graph"
-      aria-label="Component graph. Arrow keys move between components, Enter opens one, plus and minus zoom, 0 shows all. The table has the same values."
+      aria-label="Component graph. Arrow keys move between components, Enter opens one, plus and minus zoom, 0 shows all. The button Table shows the same values as a table."
       onKeyDown={keys}
       onBlur={() => setCursor(-1)}
     >

@@ -5,7 +5,7 @@ import { createEffect, createSignal, onCleanup, Show, type JSX } from 'solid-js'
 import { Portal } from 'solid-js/web';
 
 export interface PopoverProps {
-  /** Name of the panel and of the button for screen readers. */
+  /** Name of the panel for screen readers, and of the button unless `named` is true. */
   label: string;
   /** True if screen readers use the text of the button as its name. */
   named?: boolean;
@@ -103,7 +103,7 @@ function Panel(props: { anchor: HTMLElement; align: 'left' | 'right'; label: str
   });
   return (
     <div class="popover" role="dialog" aria-label={props.label} ref={panel} onFocusOut={(event) => {
-      // If the focus moves out of the panel, the panel closes. A click inside the panel on an element without focus does not close it.
+      // If the focus moves out of the panel, the panel closes. A click inside the panel does not close it, even on an element that cannot have the focus.
       const to = event.relatedTarget as Node | null;
       if (to && !panel.contains(to)) props.close();
     }}>

@@ -27,7 +27,7 @@ function Form(props: PricesFormProps & { close: () => void }) {
     event.preventDefault();
     const prices = readPrices(JSON.stringify({ core: Number(core.value || 0), gib: Number(gib.value || 0), currency: currency.value.trim() }));
     if (prices === null) {
-      setRefusal('One of the prices must be above zero');
+      setRefusal('At least one of the prices must be above zero');
       return;
     }
     setBusy(true);

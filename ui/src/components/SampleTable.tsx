@@ -13,5 +13,5 @@ export function SampleTable(props: { data: SampleData; opened: string; onOpen: (
     { key: 'duration', label: 'Duration', fixed: true, class: 'number', title: () => explainUnit('ns'), cell: (row) => (row().duration > 0 ? formatValue(row().duration, 'ns') : '') },
     { key: 'labels', label: 'Labels', fixed: true, class: 'ellipsis', title: labelText, cell: (row) => labelText(row()) },
   ];
-  return <Grid label="Profiles" class="sample-grid" columns={columns} rows={props.data.samples} height={24} none={props.data.cells.length > 0 ? 'Too many profiles for a table: click a cell above to zoom in' : 'No profiles'} selected={(row) => row.key === props.opened} onSelect={props.onOpen} />;
+  return <Grid label="Profiles" class="sample-grid" columns={columns} rows={props.data.samples} height={24} none={props.data.cells.length > 0 ? 'Too many profiles for a table: click a cell of the heat map above to zoom in' : 'No profiles'} selected={(row) => row.key === props.opened} onSelect={props.onOpen} />;
 }

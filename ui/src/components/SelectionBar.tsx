@@ -18,7 +18,7 @@ export interface SelectionBarProps {
   from: string;
   until: string;
   busy: boolean;
-  /** Address of the shown state. `pinned` is the same address with an absolute range. */
+  /** Address of the shown state. `pinned` is the same address with an absolute range; null if the range does not move with the present. */
   href: string;
   pinned: string | null;
   /** Controls of the view. */

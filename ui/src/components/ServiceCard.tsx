@@ -1,4 +1,4 @@
-// The card of one service: its share of the fleet, and its CPU beside its memory, each a link to its profiles.
+// The card of one service: its share of the fleet, its CPU and its memory. CPU and memory are links to the service's profiles of this type.
 
 import { For, Show, type Accessor } from 'solid-js';
 import { formatShare, type Unit } from '../lib/format.ts';
@@ -43,7 +43,7 @@ export function ServiceCard(props: ServiceCardProps) {
       <header>
         <h2 title={props.service.name}><a href={props.href(props.service)} onClick={(event) => props.onFollow(event)}>{props.service.name}</a></h2>
         <Show when={props.service.share !== null}>
-          <span class="share" title={`Share of the fleet in ${props.what}`}>{formatShare(props.service.share ?? 0)} of {props.what}</span>
+          <span class="share" title={`Share of the ${props.what} of all services`}>{formatShare(props.service.share ?? 0)} of {props.what}</span>
         </Show>
         <Show when={props.cost}><b class="cost" title="Projected cost of a month of 730 hours with the same use as in this range">{props.cost}</b></Show>
       </header>

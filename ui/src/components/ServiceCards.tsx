@@ -18,7 +18,7 @@ export interface ServiceCardsProps extends ServiceLinks {
   range: Range;
 }
 
-/** Number of cards that are added at a time, and minimum number of cards in print if there are so many. */
+/** Number of cards that are added at a time. In print, at least `PRINTED` cards are shown, or all if there are fewer. */
 const CHUNK = 60;
 const PRINTED = 200;
 
@@ -90,7 +90,7 @@ function More(props: { left: number; onMore: () => void }) {
   let button!: HTMLButtonElement;
   onMount(() => {
     const observer = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && props.onMore(), { rootMargin: '400px' });
-    // While the button stays near, the observer reports it only once. So the button is observed again after each addition.
+    // While the button stays near the visible part, the observer reports it only once. So the button is observed again after each addition.
     createEffect(on(() => props.left, () => {
       observer.unobserve(button);
       observer.observe(button);

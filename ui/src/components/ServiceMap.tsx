@@ -50,7 +50,7 @@ export function ServiceMap(props: ServiceMapProps) {
     return treemap<RankedService | Rest>([...shown.map((service) => ({ item: service, size: service.size })), ...(others.count > 0 ? [{ item: others, size: others.size }] : [])], inside(tile));
   }));
   const links = createMemo(() => tiles().filter((tile): tile is Tile<RankedService> => 'key' in tile.item));
-  // Tiles are keyed, so that the focused tile stays focused.
+  // Tiles are keyed by service, so that a refresh does not move the focus.
   const byKey = createMemo(() => new Map(links().map((tile) => [tile.item.key, tile])));
   const rests = createMemo(() => tiles().filter((tile): tile is Tile<Rest> => !('key' in tile.item)));
   const place = ({ x, y, width, height }: Box) => ({ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });

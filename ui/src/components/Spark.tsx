@@ -1,4 +1,4 @@
-// A small line over time without axes. A time without data is a gap in the line.
+// A small chart without axes: one line over time. A time without data is a gap in the line.
 
 import { createMemo } from 'solid-js';
 import type { Range } from '../lib/time.ts';

@@ -16,7 +16,7 @@ export interface SqlEditorProps {
 
 const LABEL = 'SQL statement';
 const HINT = 'SELECT … — Ctrl Enter to run, Ctrl Space to complete';
-/** Least and largest number of visible lines, the same as in the editor. */
+/** Least and largest number of visible lines of the text area, the same as in CodeMirror. */
 const [LEAST_LINES, MOST_LINES] = [5, 16];
 
 export function SqlEditor(props: SqlEditorProps) {
@@ -56,7 +56,7 @@ export function SqlEditor(props: SqlEditorProps) {
   );
 }
 
-/** `typing` is the text area if the user is already typing in it. */
+/** The CodeMirror editor. `typing` is the plain text area if it has the focus, so that the cursor keeps its place. */
 function Editor(props: SqlEditorProps & { make: typeof createCode; typing: HTMLTextAreaElement | null }) {
   let host!: HTMLDivElement;
   const place = props.typing && ([props.typing.selectionStart, props.typing.selectionEnd] as const);

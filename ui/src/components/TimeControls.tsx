@@ -48,7 +48,7 @@ export function TimeControls(props: TimeControlsProps) {
   return (
     <>
       <div class="group" role="group" aria-label="Time range">
-        <button type="button" class="button square" aria-label="Earlier" title="Half a range back  [" onClick={earlier}>
+        <button type="button" class="button square" aria-label="Earlier" title="Move back by half the range  [" onClick={earlier}>
           <Icon name="left" />
         </button>
         <Popover id="time-range" label={`Time range: ${name()} ${zoneName(props.range.end)}`} align="right" trigger={<><Icon name="clock" /><span class="value">{name()}</span> <span class="zone">{zoneName(props.range.end)}</span><Icon name="down" class="chevron" /></>}>
@@ -64,7 +64,7 @@ export function TimeControls(props: TimeControlsProps) {
             />
           )}
         </Popover>
-        <button type="button" class="button square" aria-label="Later" title="Half a range forward  ]" disabled={present()} onClick={later}>
+        <button type="button" class="button square" aria-label="Later" title="Move forward by half the range  ]" disabled={present()} onClick={later}>
           <Icon name="right" />
         </button>
         <button type="button" class="button square wide-only" aria-label="Zoom out time range" title="Zoom out time range" onClick={() => props.onRange(widenRange(props.range, Date.now()))}>

@@ -39,7 +39,7 @@ export function ValueCard(props: ValueCardProps) {
     <li class="card" ref={card}>
       <header>
         <h2 title={props.value.value}><a href={props.href} onClick={(event) => props.onFollow(event)}>{name()}</a></h2>
-        <span class="share" title="Share of the selected profiles">{formatShare(props.value.share)}</span>
+        <span class="share" title="Share of this label value in the total of the selected profiles">{formatShare(props.value.share)}</span>
       </header>
       <div class="meter" aria-hidden="true"><i style={{ width: `${props.value.share * 100}%` }} /></div>
       <div class="measure">
@@ -49,7 +49,7 @@ export function ValueCard(props: ValueCardProps) {
       <p class="top-function">
         <Show when={!top.error()} fallback={<span class="bad">{top.error()?.message}</span>}>
           <Show when={top.data()} fallback={<span class="muted">{top.pending() || !seen() ? '…' : 'No function has a self value'}</span>}>
-            {(found) => <><span class="text" title={found().name}>{shortName(found().name)}</span><b title="Self value of the function, as a share of this label value">{formatShare(found().share)}</b></>}
+            {(found) => <><span class="text" title={found().name}>{shortName(found().name)}</span><b title="Self value of the function, as a share of the total of the profiles with this label value">{formatShare(found().share)}</b></>}
           </Show>
         </Show>
       </p>

@@ -13,7 +13,7 @@ const FOLD = 12;
 /** If there are more blocks than this, all start folded. */
 const OPEN_BLOCKS = 4;
 
-/** Returns the first two descriptive texts of a block, which distinguish it from its neighbours while it is folded. */
+/** Returns the texts of the first two attributes that usually distinguish a block from its neighbours. They are shown while the block is folded. */
 function hint(body: readonly Field[]): string {
   const say = (name: string): string => {
     const field = body.find((field) => field.name === name);
@@ -121,7 +121,7 @@ function Inside(props: { value: Value; path: string; opened: Opened }) {
   );
 }
 
-/** A table with a row for each object and a column for each name; the most frequent names come first. */
+/** A table with a row for each object and a column for each field name; the most frequent names come first. */
 function ObjectTable(props: { items: readonly Value[] }) {
   const rows = createMemo(() => props.items.map((item) => new Map(pairsOf(item).map(({ key, value }) => [key, value]))));
   const columns = createMemo(() => {

@@ -16,11 +16,11 @@ export class Builder {
   count = 1;
   readonly name: Int32Array;
   readonly parent: Int32Array;
-  /** 1 for a node that stands for frames that are too small to be sent. */
+  /** 1 for a node that stands for frames that the server did not send, because they are too small. */
   readonly folded: Uint8Array;
   private readonly self: Float64Array;
   private readonly line: Float64Array;
-  /** Value of the largest frame so far, which sets the line of the node. */
+  /** For each node, the value of the largest frame so far. The line of this frame is the line of the node. */
   private readonly weight: Float64Array;
   /** Open hash table of nodes by parent and name; 0 is an empty slot. */
   private readonly known: Int32Array;

@@ -18,7 +18,7 @@ export interface Call {
   from: number;
   to: number;
   value: number;
-  /** True if all calls go through omitted functions. */
+  /** True if `from` calls `to` only through omitted functions. */
   over: boolean;
 }
 

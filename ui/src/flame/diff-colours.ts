@@ -10,7 +10,7 @@ import type { Pair } from './diff.ts';
 const HUES: Record<Contrast, readonly [more: number, less: number]> = { 'red-green': [25, 150], 'orange-blue': [65, 250] };
 const STEPS = 6;
 const FULL = 2;
-/** Smaller binary logarithms of the ratio count as no change. A ratio of 1.04 has the logarithm 0.06. */
+/** A ratio counts as no change if its binary logarithm is smaller than this: 0.06 is the logarithm of the ratio 1.04. */
 const NONE = 0.06;
 
 /** Returns the strength of a change, from -1 for removed to 1 for new; 0 for no change. */
@@ -20,7 +20,7 @@ export function strength({ left, right }: Pair): number {
   return Math.abs(power) < NONE ? 0 : Math.max(-1, Math.min(1, power / FULL));
 }
 
-/** Returns the colours from -STEPS to STEPS. */
+/** Returns the colours of the scale, from `-STEPS` for removed frames to `STEPS` for new frames. */
 export function diffScale(palette: Contrast, dark: boolean): readonly string[] {
   const [more, less] = HUES[palette];
   return Array.from({ length: 2 * STEPS + 1 }, (_, index) => {

@@ -1,5 +1,5 @@
 // The difference of two flame graphs as one flame graph. Both sides have the same weight, however long their ranges are: the width
-// of a frame is the mean of its shares. The values of each side are kept unchanged.
+// of a frame is the mean of its shares on both sides. The values of each side are kept unchanged.
 
 import type { FlameGraphMessage } from '../lib/api.ts';
 import { layout, type Flame } from './layout.ts';
@@ -123,7 +123,7 @@ export function readDiffSort(text: string): DiffSort {
 
 export const writeDiffSort = ({ of, key, down }: DiffSort): string => (of === 'self' && key === 'change' && down ? '' : `${down ? '-' : ''}${of}.${key}`);
 
-/** Sorts rows by a column. `share` and `rate` make the values comparable. */
+/** Sorts rows by a column. `share` converts values to shares, and `rate` to values per second. */
 export function sortDiffRows(rows: readonly DiffRow[], names: readonly string[], { of, key, down }: DiffSort, share: Measure, rate: Measure): DiffRow[] {
   const value = (row: DiffRow): number => {
     const shares = share(row[of]);

@@ -18,7 +18,7 @@ export interface Paint {
 
 export interface Picture {
   flame: Flame;
-  /** The visible part, in units of the total. */
+  /** Left and right edge of the visible part, in the unit of `flame.total`. */
   from: number;
   to: number;
   /** Size in CSS pixels. */
@@ -31,7 +31,7 @@ export interface Picture {
   /** The zoomed node. Frames above it are shown as its callers. */
   focus: number;
   paint: Paint;
-  /** A flag for each name, or null without a search. */
+  /** 1 for each name that the search matches; null without a search. */
   matched: Uint8Array | null;
   hoverNode: number;
   hoverName: number;

@@ -11,8 +11,8 @@ export function callSite(flame: Flame, node: number): string[] {
 }
 
 /**
- * Returns the whole graph with the subtree of `node` replaced by the subtree in `detail`, a graph of the same stacks from the root
- * on. `from` is the same node in `detail`. If profiles arrived between the two responses, this node is larger in `detail`. Then its
+ * Returns the whole graph with the subtree of `node` replaced by the subtree of `from` in `detail`. `from` is the same node, and `detail`
+ * is a graph of only the stacks through it, with their frames from the root on. If profiles arrived between the two responses, the node is larger in `detail`. Then its
  * callers grow, too, and the nodes to its right move.
  */
 export function graft(whole: Flame, node: number, detail: Flame, from: number): Flame {
@@ -24,7 +24,7 @@ export function graft(whole: Flame, node: number, detail: Flame, from: number): 
   for (let at = whole.parent[node]!; at >= 0; at = whole.parent[at]!) callers.add(at);
 
   const inWhole = (at: number): boolean => whole.level[at]! >= whole.level[node]! && whole.start[at]! >= left && whole.start[at]! + whole.total[at]! <= right;
-  // A node without width at the edge may belong to either side, so the function compares its callers.
+  // A node without width at an edge of the subtree may be inside or outside of it, so its callers decide.
   const below = (flame: Flame, at: number, root: number): boolean => {
     let up = at;
     while (flame.level[up]! > flame.level[root]!) up = flame.parent[up]!;

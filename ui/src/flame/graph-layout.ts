@@ -214,7 +214,7 @@ function spread(grid: Grid): void {
   }
 }
 
-/** Places a row by least squares. After the offsets of the boxes are subtracted, positions only have to ascend. Boxes that would overlap become one block. */
+/** Places a row by least squares. The offset of a box is the room that the boxes before it need. Boxes do not overlap if their positions minus their offsets ascend. Boxes that would overlap become one block. */
 function settle(members: readonly number[], grid: Grid, gap: (one: number, two: number) => number, wanted: (node: number) => number): void {
   const offset = new Float64Array(members.length);
   const blocks: { sum: number; count: number; first: number }[] = [];
@@ -234,7 +234,7 @@ function settle(members: readonly number[], grid: Grid, gap: (one: number, two: 
   });
 }
 
-/** Returns the points at which calls leave and reach their boxes, spread over the width by the position of the other end. */
+/** Returns the points at which calls leave and reach their boxes, spread over the width of the box in the order of their other ends. */
 function ports(lines: readonly Downward[], chains: readonly number[][], middle: (node: number) => number, width: readonly number[]): [Float64Array, Float64Array] {
   const side = (end: 'from' | 'to', other: (chain: number[]) => number): Float64Array => {
     const places = new Float64Array(lines.length);

@@ -5,14 +5,14 @@ import type { FlameGraphMessage } from '../lib/api.ts';
 
 export interface Flame {
   names: string[];
-  /** Parallel to `names`; empty if the server sends none. */
+  /** File of each name, in the order of `names`; empty if the server sends none. */
   files: string[];
   mappings: string[];
   count: number;
   /** Index of the first node of each level, and the end after the last: levels + 1 entries. */
   levelStart: Int32Array;
   depth: number;
-  /** Position of a node, in units of the total. */
+  /** Left edge of a node, in the unit of `total`. */
   start: Float64Array;
   total: Float64Array;
   self: Float64Array;
@@ -24,7 +24,7 @@ export interface Flame {
   path: Uint32Array;
   /** Line with the largest value, 0 if not known. */
   line: Float64Array;
-  /** 1 for a node that stands for frames that are too small to be sent. */
+  /** 1 for a node that stands for frames that the server did not send, because they are too small. */
   folded: Uint8Array;
   sum: number;
   /** Start of the layout by the clock of the page; the time until the first draw is measured from here. */
@@ -72,7 +72,7 @@ export function emptyFlame(names: string[], files: string[], mappings: string[],
 /** Returns the hash of each name. If the server sends files, functions with the same name in several files are different functions. */
 export const nameHashes = (names: readonly string[], files: readonly string[]): Uint32Array => Uint32Array.from(names, (name, index) => fnv1a32(files[index] ? `${name}\n${files[index]}` : name));
 
-/** Returns the path hash of a frame below another. `pathOfRoot` is the path hash of the root. */
+/** Returns the path hash of a frame: `above` is the path hash of its caller, `hash` the hash of its name. `pathOfRoot` is the path hash of the root. */
 export const pathBelow = (above: number, hash: number): number => Math.imul(Math.imul(above ^ hash, 0x01000193) ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
 export const pathOfRoot = (hash: number): number => pathBelow(0x811c9dc5, hash);
 

@@ -21,7 +21,7 @@ export function findName(names: readonly string[], text: string): number {
   return whole >= 0 || !text.includes('…') ? whole : names.findIndex((name) => isLong(name) && nameText(name) === text);
 }
 
-/** Returns a search text that matches only this function. For a long name, the text matches every name of the same length with the same beginning and end. */
+/** Returns a search text for exactly this name. The text for a long name also matches other names of the same length with the same beginning and end. */
 export function exactly(name: string): string {
   if (!isLong(name)) return `=${name}`;
   const [head, tail] = [headOf(name), Array.from(name.slice(-2 * KEPT - 1)).slice(-KEPT).join('')];
@@ -30,7 +30,7 @@ export function exactly(name: string): string {
 
 const headOf = (name: string): string => Array.from(name.slice(0, 2 * KEPT + 1)).slice(0, KEPT).join('');
 
-/** Escapes text for a regular expression, without line breaks or other invisible characters. */
+/** Escapes text for a regular expression. Line breaks and other invisible characters are escaped, too. */
 const literally = (text: string): string => text
   .replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
   .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (char) => [...Array(char.length).keys()].map((at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''));

@@ -9,9 +9,9 @@ import { topRows } from './top.ts';
 export interface PeekRow {
   /** Index into the flame graph's names. */
   name: number;
-  /** Value of the call, with all callees. */
+  /** Value of the calls between the function and this caller or callee. */
   value: number;
-  /** Values of that function over all its calls. */
+  /** Values of this caller or callee over all its calls. */
   self: number;
   total: number;
 }
@@ -52,7 +52,7 @@ function callsOf(flame: Flame, name: number): { callers: Map<number, number>; ca
   return { callers, callees, root };
 }
 
-/** Whether a node is the first call of its function by its caller in the stack. */
+/** Whether the stack of a node has no earlier call between the same two functions, its caller's and its own. */
 export function firstCall({ name, parent }: Flame, node: number): boolean {
   const [callee, caller] = [name[node], name[parent[node]!]];
   for (let at = parent[node]!; parent[at]! >= 0; at = parent[at]!) if (name[at] === callee && name[parent[at]!] === caller) return false;

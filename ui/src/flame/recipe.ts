@@ -1,5 +1,5 @@
-// The rules for a flame graph: the stacks to keep, the frames to remove or merge, and the direction. All are text, so that a link
-// can contain them.
+// The rules for a flame graph: the stacks to keep, the frames to remove or merge, and the direction. All can be
+// written as text, so that a link can contain them.
 
 import type { Flame } from './layout.ts';
 import { placeOf } from './packages.ts';

@@ -4,7 +4,7 @@
 import type { Flame } from './layout.ts';
 
 export interface Found {
-  /** A flag for each name. */
+  /** 1 for each name that matches. */
   names: Uint8Array;
   /** Matching nodes that are not below other matches, the largest first. */
   nodes: number[];

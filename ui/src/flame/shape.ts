@@ -40,7 +40,7 @@ function placeOf(made: Builder, flame: Flame, plan: Plan, caller: number, node: 
 function keptValues(flame: Flame, { only, without }: Plan): { self: Float64Array; total: Float64Array } {
   if (only.length === 0 && !without.includes(1)) return { self: flame.self, total: flame.total };
   const all = 2 ** only.length - 1;
-  /** Bits of the `only` texts that a node or its callers match; -1 below a frame of `without`. */
+  /** One bit for each text of `only` that a node or one of its callers matches; -1 for frames of `without` and the frames below them. */
   const met = new Int32Array(flame.count);
   const self = new Float64Array(flame.count);
   for (let node = 0; node < flame.count; node += 1) {

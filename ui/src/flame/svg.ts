@@ -7,7 +7,7 @@ import { shortName } from './packages.ts';
 
 export interface SvgStill {
   flame: Flame;
-  /** The visible part, in units of the total. */
+  /** Left and right edge of the visible part, in the unit of `flame.total`. */
   from: number;
   to: number;
   /** True if the root is at the bottom. */

@@ -13,7 +13,7 @@ export interface Tree {
   flame: Flame;
   /** The values of both sides, if the graph is a difference. */
   sides: Sides | null;
-  /** The frames below a frame are its callees, or its callers. A graph of callers begins at the leaves of the stacks, or at one function. */
+  /** Whether the frames below a frame are its callees or its callers. A graph of callers begins at the leaves of the stacks, or at one function. */
   reads: 'callees' | 'callers of leaves' | 'callers of one';
 }
 

@@ -25,7 +25,7 @@ export interface FileAnswer {
 export interface KeptFile {
   id: string;
   name: string;
-  /** Milliseconds. */
+  /** Time of the upload, in milliseconds since 1970. */
   uploaded: number;
 }
 

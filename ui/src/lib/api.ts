@@ -49,7 +49,7 @@ export interface SeriesQuery {
   type: string;
   selector: string;
   range: Range;
-  /** Seconds. */
+  /** Seconds between points. */
   step: number;
   groupBy?: string[];
   average?: boolean;

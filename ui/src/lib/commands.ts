@@ -1,6 +1,6 @@
 // Commands that send a first profile to an empty server, with its address.
 
-/** Returns three commands that each make an empty server show a profile. If `asks` is true, they authenticate with a token. */
+/** Returns three commands: two send a first profile to this server, and one runs the demo instead of it. If `asks` is true, the first two authenticate with a token. */
 export function firstCommands(server: string, asks: boolean): readonly { title: string; text: string }[] {
   const curl = `curl${asks ? ' -H "Authorization: Bearer $ALLUVIUM_TOKEN"' : ''} --data-binary`;
   return [

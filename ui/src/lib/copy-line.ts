@@ -1,4 +1,4 @@
-// Copies shell commands that open the shown profile in another program.
+// Copies a shell command that opens the shown profile in `go tool pprof`.
 
 import { goToolPprof } from './addresses.ts';
 import { copyText } from './clipboard.ts';

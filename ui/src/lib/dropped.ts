@@ -8,7 +8,7 @@ export { file };
 /** Sets the current file; null for none. */
 export const takeFile = (taken: File | null): void => void setFile(taken);
 
-/** While the component is mounted, accepts a file that is dropped anywhere on the page, and then calls `taken`. Of several files, the first is accepted. */
+/** While the component is mounted, accepts each file that is dropped anywhere on the page, and calls `taken` after it. If several files are dropped together, the first is accepted. */
 export function createDrop(taken: () => void): void {
   const root = document.documentElement;
   const holds = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;

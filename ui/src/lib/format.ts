@@ -30,7 +30,7 @@ function digits(value: number): string {
 function scaled(value: number, steps: readonly (readonly [number, string])[]): string {
   const size = Math.abs(value);
   for (const [factor, name] of steps) {
-    // 999.5 would show as 1000 of the smaller unit, so it moves up to the larger.
+    // 999.5 would show as 1000 of the smaller unit, so it is written in the larger unit.
     if (size >= factor * 0.9995) return `${digits(value / factor)} ${name}`.trimEnd();
   }
   const [factor, name] = steps[steps.length - 1]!;

@@ -21,7 +21,7 @@ export function createKeys(keys: () => KeyMap): void {
 
 function isTyping(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return true;
-  // For an editor in a shadow tree, `target` is only the host of the tree.
+  // If the user types in a shadow tree, `event.target` is only the host of the tree, but the path begins with the editor itself.
   const target = (event.composedPath()[0] ?? null) as HTMLElement | null;
   return target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && (target as HTMLInputElement).type !== 'checkbox';
 }

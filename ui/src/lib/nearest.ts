@@ -64,7 +64,10 @@ function closest(times: readonly number[], wanted: number): number | null {
   return best;
 }
 
-/** Returns a range of the requested length that ends at older data, or begins just before newer data. */
+/**
+ * Returns a range that contains the time `at`. It has the requested length, but at least five minutes. If `at` is before the requested
+ * range, the range ends there. If `at` is after it, the range begins just before. Otherwise, `at` is in the middle.
+ */
 export function around(at: number, asked: Range): Range {
   const length = Math.max(FINE * 1000, asked.end - asked.start);
   if (at <= asked.start) return { start: at - length, end: at };

@@ -114,7 +114,7 @@ function integers(bytes: Uint8Array, wanted: readonly number[]): number[] {
   return out;
 }
 
-/** Returns the functions with a name; only those in the file, if there are any. */
+/** Returns the functions with a name. If some of them are in `file`, the others are omitted. */
 export function linesOf(all: readonly FunctionLines[], name: string, file: string): FunctionLines[] {
   const named = all.filter((one) => one.name === name).sort((one, two) => two.total - one.total);
   const there = named.filter((one) => one.file === file);

@@ -19,7 +19,7 @@ export interface ProfileType {
   chartTitle: string;
   /** Likely reason if all values are zero; empty if not known. */
   whenZero: string;
-  /** Smaller is more important. */
+  /** Order of the types: a smaller number is more important. */
   rank: number;
 }
 
@@ -61,12 +61,12 @@ const KNOWN: Record<string, Known> = {
 const ORDER = Object.keys(KNOWN);
 
 const WHEN_ZERO: Record<string, string> = {
-  block: 'A Go program records them only after a call of runtime.SetBlockProfileRate.',
-  mutex: 'A Go program records them only after a call of runtime.SetMutexProfileFraction, and only if goroutines wait for locks.',
+  block: 'A Go program records blocking events only after a call of runtime.SetBlockProfileRate.',
+  mutex: 'A Go program records waits for locks only after a call of runtime.SetMutexProfileFraction, and only if goroutines have to wait.',
   process_cpu: 'The process used hardly any CPU time: a CPU profile samples at intervals of CPU time.',
 };
 
-/** Returns the profile type for an id. An id without five parts gets a name and the unit count. */
+/** Returns the profile type for an id. Parts may be missing: the label is made of the existing parts, and a missing unit counts as `count`. */
 export function profileType(id: string): ProfileType {
   const [name = id, sampleType = '', sampleUnit = ''] = id.split(':');
   const key = `${name}:${sampleType}`;

@@ -13,7 +13,7 @@ interface Answer {
   data?: { resultType?: string; result?: { metric?: Labels; values?: [number, string][] }[] };
 }
 
-/** Points over the width of the chart. */
+/** Desired maximum number of points over the width of the chart. */
 const POINTS = 180;
 
 let asked: Promise<boolean> | undefined;

@@ -11,7 +11,7 @@ export interface Way {
   steps: readonly { title: string; text: string }[];
 }
 
-/** Environment variable and file from which programs and collectors read the token. */
+/** The environment variable from which programs read the token, and the file from which collectors read it. */
 export const TOKEN = 'ALLUVIUM_TOKEN';
 export const TOKEN_FILE = '/etc/alluvium/token';
 
@@ -39,7 +39,7 @@ export function waysTo(server: string, asks: boolean): readonly Way[] {
   return [
     {
       key: 'go', label: 'Go', group: 'Programs',
-      what: 'The program pushes its own CPU, memory and goroutine profiles. A Go program that already serves /debug/pprof needs no change: see Scrape.',
+      what: 'The program pushes its own CPU, memory and goroutine profiles. A Go program that already serves /debug/pprof needs no change: see Scrape /debug/pprof.',
       steps: [
         { title: 'Add the library', text: 'go get github.com/grafana/pyroscope-go' },
         { title: 'Start it at the beginning of main', text: `pyroscope.Start(pyroscope.Config{
@@ -51,7 +51,7 @@ export function waysTo(server: string, asks: boolean): readonly Way[] {
     },
     {
       key: 'java', label: 'Java', group: 'Programs',
-      what: 'An agent beside the program, without recompilation. It records CPU time, allocations and waits for locks with async-profiler.',
+      what: 'A Java agent that the JVM loads with the program, without recompilation. It records CPU time, allocations and waits for locks with async-profiler.',
       steps: [{ title: 'Start the program with the Pyroscope agent', text: `export PYROSCOPE_APPLICATION_NAME=my-service
 export PYROSCOPE_SERVER_ADDRESS=${server}${token(`
 export PYROSCOPE_AUTH_TOKEN="$${TOKEN}"   # sent as Authorization: Bearer`)}
@@ -108,7 +108,7 @@ let running = agent.start()?;` },
 Pyroscope.configure do |config|
   config.application_name = 'my-service'
   config.server_address = '${server}'${token(`
-  # A token is also the password of any user: Authorization: Basic.
+  # Sent as Authorization: Basic. With a token as the password, any user name works.
   config.basic_auth_username = 'token'
   config.basic_auth_password = ENV['${TOKEN}']`)}
 end` },
@@ -116,7 +116,7 @@ end` },
     },
     {
       key: 'dotnet', label: '.NET', group: 'Programs',
-      what: 'A profiler that the runtime loads, without recompilation. It needs Linux on x86-64. The two libraries are in the image pyroscope/pyroscope-dotnet.',
+      what: 'A profiler that the runtime loads, without recompilation. It needs Linux on x86-64. The two .so libraries below are in the image pyroscope/pyroscope-dotnet.',
       steps: [{ title: 'Start the program with these variables', text: `export PYROSCOPE_APPLICATION_NAME=my-service
 export PYROSCOPE_SERVER_ADDRESS=${server}${token(`
 export PYROSCOPE_HTTP_HEADERS="{\\"Authorization\\": \\"Bearer $${TOKEN}\\"}"`)}

@@ -33,7 +33,7 @@ export function indexFiles<T extends Placed>(files: Iterable<T>): FileIndex<T> {
   return index;
 }
 
-/** Returns the files whose paths share the longest end with a profile's path, the shortest path first. */
+/** Returns the files whose paths have the longest end in common with a path from a profile, the shortest path first. */
 export function nearestFiles<T extends Placed>(index: FileIndex<T>, wanted: string): readonly T[] {
   const parts = partsOf(wanted).reverse();
   const scored = (index.get(parts[0] ?? '') ?? []).map((file) => {
@@ -58,7 +58,7 @@ export function sourceLines({ lines }: FunctionLines, text: readonly string[]): 
   return out;
 }
 
-/** The repository that the labels of a profile name. */
+/** The source repository, as named by the labels of a profile. */
 export interface Repository {
   /** Address of the repository, from the label `service_repository`. */
   url: string;
@@ -66,7 +66,7 @@ export interface Repository {
   ref: string;
 }
 
-/** Returns the page of a line in a repository; null if the path inside the repository is not known. */
+/** Returns the address of the web page that shows a line of a file in its repository; null if the path inside the repository is not known. */
 export function repositoryPage(file: string, line: number, { url, ref }: Repository): string | null {
   let home: URL;
   try {

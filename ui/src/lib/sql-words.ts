@@ -41,7 +41,7 @@ const LABEL = /labels\[\s*'([^'\]]*)$/i;
 const LABEL_VALUE = new RegExp(String.raw`labels\[\s*'([^'\]]*)'\s*\]\s*${OPERATOR}\s*'([^']*)$`, 'i');
 const COLUMN_VALUE = new RegExp(String.raw`\b(service_name|profile_type)\s*${OPERATOR}\s*'([^']*)$`, 'i');
 const TYPE_OF = /\b(?:profiles?|top|flamegraph|diff|pprof)\s*\((?:[^()]*,)?\s*'([^'{]*)$/i;
-/** The text inside the braces of a selector, after whole matchers. */
+/** A pattern for the opening brace of a selector, and the complete matchers after it. */
 const MATCHERS = String.raw`\{(?:\s*[\w.]+\s*[=!~]+\s*"(?:[^"\\]|\\.)*"\s*,)*\s*`;
 const SELECTOR_VALUE = new RegExp(String.raw`${MATCHERS}([\w.]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)$`);
 const SELECTOR_LABEL = new RegExp(String.raw`${MATCHERS}([\w.]*)$`);

@@ -17,7 +17,7 @@ export interface Share {
   slices: number;
 }
 
-/** Returns the share over slices of different weight, and its variance as a ratio of sums. */
+/** Returns the share over all slices: the sum of the parts divided by the sum of all values. So slices may have different weights. Also returns the variance of this ratio. */
 export function shareOf(slices: readonly Slice[]): Share {
   const full = slices.filter(({ all }) => all > 0);
   const all = full.reduce((sum, slice) => sum + slice.all, 0);

@@ -16,14 +16,14 @@ export interface Look {
   types: readonly ProfileType[];
   type: ProfileType;
   flame: Flame;
-  /** The stored profiles and the file, if both are compared. */
+  /** The values of the stored profiles and of the file, if both are compared. */
   sides?: Sides;
 }
 
 export interface AdhocText {
   /** Id of a file that the server keeps. */
   id: Accessor<string>;
-  /** Profile type of the file. */
+  /** Id of the selected profile type of the file. */
   of: Accessor<string>;
   /** Path of the zoomed frame. */
   focus: Accessor<string>;

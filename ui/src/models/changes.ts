@@ -1,5 +1,5 @@
-// The functions that changed by more than noise. Both sides are divided into time slices, and each slice is loaded separately. A
-// change counts only if it is far larger than the variation of the share between slices.
+// The functions that changed by more than noise between the two sides of a comparison. Both sides are divided into time slices, and each
+// slice is loaded separately. A change counts only if it is far larger than the variation of the share between slices.
 
 import type { Accessor } from 'solid-js';
 import { layout } from '../flame/layout.ts';
@@ -13,7 +13,7 @@ import type { Query } from './selection.ts';
 
 export interface Rise {
   name: string;
-  /** Shares of the own value. */
+  /** Share of the function's own value in the total of each side. */
   left: number;
   right: number;
 }

@@ -8,7 +8,7 @@ import type { Query } from './selection.ts';
 
 /** Maximum number of lines that a reader can tell apart; the others are summed into one. */
 const MAX_LINES = 10;
-/** Points over the width of the chart. */
+/** Desired maximum number of points over the width of the chart. */
 const POINTS = 180;
 
 export interface ChartData {

@@ -30,7 +30,7 @@ const NODES = 16_384;
 const WHOLE_NODES = 65_536;
 /** If more than this share of the zoomed frame is folded, its subtree is loaded separately. */
 const FOLDED_SHARE = 0.02;
-/** Number of nodes to find a small frame of a link. The link has only a hash of the frame's path, so the subtree of the frame cannot be requested. */
+/** Number of nodes to request if the zoomed frame of a link is not among the larger frames. The link has only a hash of the frame's path, so the subtree of the frame cannot be requested. */
 const MOST_NODES = 262_144;
 
 /** Loads the flame graph of a source. `focus` is the path of the zoomed frame. If `whole` is true, the path may belong to a graph that is made from this graph, so the path is ignored. */

@@ -8,10 +8,10 @@ import { Flows, pathOfId, readComponents, readDetail, readOverview, readRate, ty
 import { follow, parse } from '../pipeline/stream.ts';
 
 const POLL_MS = 3000;
-/** Interval for a long list, which may have a megabyte. */
+/** Milliseconds between requests for a list with more than `LONG` components, which may have a megabyte. */
 const LONG_POLL_MS = 10_000;
 const LONG = 1000;
-/** Window of the flow counts in seconds. */
+/** Length in seconds of the window over which the collector counts each flow. */
 const WINDOW = 2;
 
 async function ask(path: string, signal: AbortSignal): Promise<unknown> {

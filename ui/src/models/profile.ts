@@ -35,7 +35,7 @@ export function createProfile(text: ProfileText, time: RangeModel) {
     const from = flame.data()?.source;
     return from && 'query' in from ? from.query : null;
   }, null, { equals: sameQuery });
-  /** The chart of the same query. While a new chart is loading, this is the previous chart of the same selection. */
+  /** The chart of the query in `drawn`. While a new chart is loading, this is the previous chart of the same selection. */
   const beside = (): ChartData | undefined => {
     const data = chart.data();
     const asked = drawn();

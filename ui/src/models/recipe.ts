@@ -29,7 +29,7 @@ export const readRecipe = (at: RecipeText): Recipe => ({
 /** True if the shown graph is made from all frames, including small ones. */
 export const needsWhole = (at: RecipeText & Pick<ShownText, 'pane'>): Accessor<boolean> => createMemo(() => at.pane() !== 'flame' || !isPlain(readRecipe(at)));
 
-/** Returns the graph after its rules. */
+/** Returns the graph that results if the rules are applied to a graph. */
 export function createShape(tree: Accessor<Tree>, recipe: Accessor<Recipe>): Accessor<Shaped> {
   return createWorked(
     createMemo(() => ({ tree: tree(), recipe: recipe() })),

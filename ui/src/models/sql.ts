@@ -7,7 +7,7 @@ import { recall, remember } from '../lib/stored.ts';
 export interface Ran {
   query: string;
   rows: readonly SqlRow[];
-  /** Milliseconds. */
+  /** Duration of the statement in milliseconds. */
   took: number;
 }
 

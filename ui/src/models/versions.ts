@@ -32,7 +32,7 @@ export function createVersions({ service, type, matchers }: Selection, range: Ac
   });
 }
 
-/** Returns the two values whose first profiles are the newest. If these have the same time, the version numbers are compared. */
+/** Returns the two values whose first profiles are the newest. If the first profiles of several values have the same time, the version numbers decide. */
 export function lastTwo(label: string, seen: readonly { value: string; first: number }[]): Versions | null {
   const [before, after] = [...seen].sort((a, b) => a.first - b.first || a.value.localeCompare(b.value, 'en', { numeric: true })).slice(-2);
   return before && after ? { label, before: before.value, after: after.value } : null;

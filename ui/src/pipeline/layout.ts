@@ -123,7 +123,7 @@ export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
 interface Grid {
   height: number[];
   column: number[];
-  /** Neighbours in the columns before and behind. */
+  /** Neighbours of each node in the column to its left and in the column to its right. */
   before: number[][];
   behind: number[][];
   columns: number[][];
@@ -192,7 +192,8 @@ function settle(column: readonly number[], grid: Grid, wanted: (node: number) =>
     grid.y[column[0]!] = wanted(column[0]!);
     return;
   }
-  // After the offsets of the stacked nodes are subtracted, positions only have to ascend. Blocks that overlap are merged into one block.
+  // The offset of a node is the height of the nodes above it. Nodes do not overlap if their positions minus their offsets ascend.
+  // Blocks that would overlap are merged into one block.
   const starts: { sum: number; count: number; first: number }[] = [];
   const offset = new Float64Array(column.length);
   let down = 0;

@@ -56,7 +56,7 @@ export interface Overview {
   live: { enabled: boolean };
 }
 
-/** The flow from a component within a window. */
+/** The flow from a component, as counted over the window of time that the request names. */
 export interface Rate {
   from: string;
   /** Ids of the receivers; empty for targets, which go to all components that refer to this one. */
@@ -84,7 +84,7 @@ function readHealth(value: unknown): Health {
   return { state: STATES.includes(text(state)) ? (state as HealthState) : 'unknown', message: text(message), updated: moment(updatedTime) };
 }
 
-/** Reads one component of the list. */
+/** Reads one component from the list that the API returns. */
 export function readComponent(value: unknown): Component {
   const fields = object(value);
   const localId = text(fields.localID);
@@ -160,7 +160,7 @@ export interface Edge {
   to: number;
 }
 
-/** Returns the edges of the data flow between the components of the list. */
+/** Returns the edges of the data flow between components. */
 export function edgesOf(components: readonly Component[]): Edge[] {
   const places = new Map(components.map(({ localId }, index) => [localId, index]));
   return components.flatMap(({ flowsTo }, from) =>

@@ -119,7 +119,7 @@ export default function Profile() {
             />
           </Show>
           <ChartPanel
-            tools={<Show when={metric.available.data() && at.metric() === '' && !adding()}><button type="button" class="button" title="Show a metric above, over the same time" onClick={() => setAdding(true)}>Metric</button></Show>}
+            tools={<Show when={metric.available.data() && at.metric() === '' && !adding()}><button type="button" class="button" title="Show a Prometheus metric above this chart, over the same time" onClick={() => setAdding(true)}>Metric</button></Show>}
             title={data.type()?.chartTitle ?? ''}
             chart={data.chart}
             labels={data.catalogue.labels}
@@ -196,7 +196,7 @@ function NothingMatches(props: { data: ProfileModel; url: ProfileUrl }) {
           </>
         }
       >
-        <p>No profile in this range has all of these labels.</p>
+        <p>In this range, no profile matches all filters at the same time.</p>
       </Notice>
     </Show>
   );

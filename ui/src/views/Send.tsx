@@ -59,7 +59,7 @@ export default function Send() {
           <Show when={asks()}>
             <section class="token" aria-labelledby="token">
               <h3 id="token">This server requires authentication</h3>
-              <p>Programs authenticate with a token, which this page does not show. Any token with the role <code>write</code> works. If the server has several tenants, <code>--tenant</code> selects one.</p>
+              <p>Programs authenticate with a token, which this page does not show. Any token with the role <code>write</code> works. If the server has several tenants, <code>--tenant</code> in the first command selects one.</p>
               <ol><For each={TOKEN_STEPS}>{({ title, text }) => <li><h4>{title}</h4><Command text={text} /></li>}</For></ol>
             </section>
           </Show>

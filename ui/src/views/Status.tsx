@@ -16,18 +16,18 @@ type Facts = readonly (readonly [label: string, name: string, unit: Unit | 's', 
 
 const MEMORY: Facts = [
   ['Resident memory', 'process_resident_memory_bytes', 'bytes', 'Memory of the process, as the operating system counts it'],
-  ['Allocated', 'alluvium_allocator_allocated_bytes', 'bytes', 'Memory that all parts of the program have allocated'],
+  ['Allocated', 'alluvium_allocator_allocated_bytes', 'bytes', 'Memory that the program has allocated and not yet freed'],
   ['Held by the allocator', 'alluvium_allocator_resident_bytes', 'bytes', 'Allocated memory, and free memory that the allocator keeps for reuse'],
   ['Profiles in memory', 'alluvium_store_head_bytes', 'bytes', 'Profiles that are not yet in Parquet files; the write-ahead log also contains them'],
   ['Bucket cache', 'alluvium_store_object_cache_bytes', 'bytes', 'Parts of files from the bucket, cached on disk'],
 ];
 const STORE: Facts = [
   ['Files', 'alluvium_store_files', 'count', 'Parquet files that are part of the tables'],
-  ['Profiles accepted', 'alluvium_store_appended_profiles_total', 'count', 'Since the start of the server'],
-  ['Samples accepted', 'alluvium_store_appended_samples_total', 'count', 'Since the start of the server'],
+  ['Profiles accepted', 'alluvium_store_appended_profiles_total', 'count', 'Profiles that the store accepted since the start of the server'],
+  ['Samples accepted', 'alluvium_store_appended_samples_total', 'count', 'Samples of the accepted profiles since the start of the server'],
   ['Bytes accepted', 'alluvium_store_appended_bytes_total', 'bytes', 'Bytes of accepted profiles since the start of the server'],
   ['Profiles refused', 'alluvium_store_rejected_profiles_total', 'count', 'Profiles that the store refused since the start of the server'],
-  ['Written to the log', 'alluvium_store_log_bytes_total', 'bytes', 'Since the start of the server'],
+  ['Written to the log', 'alluvium_store_log_bytes_total', 'bytes', 'Bytes written to the write-ahead log since the start of the server'],
   ['Failed log writes', 'alluvium_store_log_failures_total', 'count', 'Writes to the write-ahead log that failed'],
   ['Flushes', 'alluvium_store_flushes_total', 'count', 'Writes of profiles from memory to files'],
   ['Failed flushes', 'alluvium_store_flush_failures_total', 'count', 'The server retries a failed flush'],
@@ -36,7 +36,7 @@ const STORE: Facts = [
   ['Pending maintenance', 'alluvium_store_jobs_waiting', 'count', 'Maintenance jobs that are due and not completed'],
 ];
 const PROCESS: Facts = [
-  ['CPU time', 'process_cpu_seconds_total', 's', 'Since the start of the server'],
+  ['CPU time', 'process_cpu_seconds_total', 's', 'CPU time of the process since its start'],
   ['Open files', 'process_open_fds', 'count', ''],
   ['Open file limit', 'process_max_fds', 'count', ''],
   ['Requests in flight', 'alluvium_http_requests_in_flight', 'count', 'Includes the request for this number'],

@@ -43,7 +43,7 @@ describe('a share', () => {
 });
 
 describe('many p-values', () => {
-  it('are compared with the number of tests', () => {
+  it('have to be smaller the more tests there are', () => {
     expect(beyondChance([0.001, 0.2, 0.012, 0.9], 0.05)).toEqual([true, false, true, false]);
     expect(beyondChance([0.04, 0.9, 0.8, 0.7], 0.05)).toEqual([false, false, false, false]);
     expect(beyondChance([], 0.05)).toEqual([]);

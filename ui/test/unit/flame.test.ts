@@ -154,7 +154,7 @@ describe('a subtree that was loaded separately', () => {
     lines: [{ values: [0] }, { values: [0, 0, 0] }, { values: [-1, 0] }],
   });
   const node = 2;
-  // total(64) -> a(64) -> x(40) -> y(40), r(24): four more than before have arrived.
+  // total(64) -> a(64) -> x(40) -> y(40), r(24): `a` has grown by four since the first response.
   const detail = layout({
     names: ['total', 'a', 'x', 'r', 'y'],
     levels: [{ values: [0, 64, 0, 0] }, { values: [0, 64, 0, 1] }, { values: [0, 40, 0, 2, 0, 24, 24, 3] }, { values: [0, 40, 40, 4] }],
