@@ -301,8 +301,8 @@ impl<'a> Parser<'a> {
         (Identifier { name, span }, parts.len())
     }
 
-    /// Parses the label after a name. Returns `None` without a label, and `Some(None)` for a label that is empty or not
-    /// in double quotes, which is reported.
+    /// Parses the label after a name. Returns `None` without a label, and `Some(None)` for an empty label. For a label
+    /// that is not in double quotes, reports an error and returns `Some(None)`.
     fn label(&mut self) -> Option<Option<Identifier>> {
         if !self.at(TokenKind::String) {
             return None;

@@ -38,8 +38,8 @@ export function calleesOf(flame: Flame, name: number): Made {
 }
 
 /**
- * Returns the callers of a function, with the function as the root. In contrast to other graphs, `of` maps a node of the function to the
- * node that received its total value, instead of its own value.
+ * Returns the callers of a function, with the function as the root. In other graphs, `Made.of` maps a node to the node that received
+ * its own value. Here it maps each outermost node of the function to the node that received its total value.
  */
 export function callersOf(flame: Flame, name: number): Made {
   const places = placesOf(flame, name).sort((one, two) => flame.total[two]! - flame.total[one]! || one - two);

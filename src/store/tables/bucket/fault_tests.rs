@@ -2,7 +2,7 @@
 //! Afterwards the bucket is unreachable or works again at once. Then the server continues, or dies and starts again.
 //!
 //! Guarantee: at every moment, and for another server too, each acknowledged profile is exactly once in the bucket or
-//! in a head. The failed work ends as if nothing had happened. The bucket is in memory. `integration/objects.rs` uses a
+//! in a head. When the failed work is repeated, its result is the same as without the fault. The bucket is in memory. `integration/objects.rs` uses a
 //! real server.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -511,7 +511,7 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
             "{case}, by another server"
         );
         if !was_met {
-            assert!(change > 20, "{case}: the changes must be met");
+            assert!(change > 20, "{case}: the work must make at least 20 changes");
             break;
         }
     }
@@ -551,7 +551,7 @@ async fn an_entry_that_is_put_after_its_client_gave_up_names_files_that_are_ther
             let seen = found(&seen, &bucket).await;
             assert_eq!(seen, once([2, 3, 4, 5]), "{case}, by another server");
             if !was_met {
-                assert!(entry > 8, "{case}: the entries must be met");
+                assert!(entry > 8, "{case}: the work must put at least 8 entries");
                 break;
             }
         }
