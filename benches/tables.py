@@ -199,7 +199,7 @@ TABLES = {
         *[(f"self time of {name}, %", f"self_percent.{name}") for name in ("half", "third", "fifth")],
         ("CPU time found, %", "found_percent"), ("CPU time used, s (perf unwinds only later)", "used_cpu_s"), ("written, MB", "written_mb")],
         "texts": [("The three largest stacks are the same", "beside.same_three_stacks")]},
-    "slowdown": {"bench": "slowdown", "columns": {"without": "slowdown_99hz.percent.*.without", "with the collector": "slowdown_99hz.percent.*.with"}, "rows": [
+    "slowdown": {"bench": "slowdown", "columns": {"without the collector": "slowdown_99hz.percent.*.without", "with the collector": "slowdown_99hz.percent.*.with"}, "rows": [
         ("interrupted, % of the CPU time of fixed work", "interrupted"),
         ("preempted, % of the time", "preempted"),
         ("increase of interrupted and preempted time together, % of the time", "lost"), ("mean of the increase", "mean"),
@@ -210,7 +210,7 @@ TABLES = {
     "churn": {"bench": "churn", "columns": {f"after {number + 1}/6 of the time": f"churn.sixth.{number}.*" for number in range(6)}, "rows": [
         ("resident memory, MB", "resident_mb"), ("kernel maps, MB", "maps_mb"), ("total CPU time, s", "cpu_s")]},
     "builds": {"bench": "builds", "columns": {"wall time, s": "*.wall_s", "processor time, s": "*.cpu_s"}, "rows": [
-        ("the collector alone, `cargo check`", "agent check"), ("`dev`, the program", "dev"), ("`dev`, all tests after the program", "tests"),
+        ("the collector alone, `cargo check`", "agent check"), ("`dev`, the program", "dev"), ("`dev`, all tests, after a build of the program", "tests"),
         ("`dev`, after one file of `lang` was touched", "dev again"), ("`release`, the program", "release"),
         ("`release`, after one file of `lang` was touched", "release again")]},
     "dist": {"bench": "dist", "columns": {"wall time, s": "*.wall_s", "processor time, s": "*.cpu_s"}, "rows": [("`dist`, the program", "dist")]},

@@ -228,7 +228,7 @@ async fn a_probe_learns_whether_the_server_is_ready_without_a_tenant() {
         .post(path)
         .header("content-type", "application/json")
         .body(" ".repeat(5 << 10));
-    assert_eq!(long.send().await.unwrap().status(), 413, "anybody may ask this");
+    assert_eq!(long.send().await.unwrap().status(), 413, "5 KiB are too large");
     for path in ["/version.v1.Version/Version", "/status.v1.StatusService/GetBuildInfo"] {
         let as_json = server.post(path).header("content-type", "application/json").body("{}");
         assert_eq!(as_json.send().await.unwrap().status(), 200, "{path}");

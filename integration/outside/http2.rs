@@ -188,7 +188,7 @@ async fn answers_that_nobody_reads_take_bounded_memory() {
     let mut house = House::start().await;
     let honest = house.honest();
     let mut held = Vec::new();
-    // The streams have an empty window, or a window of 1 GiB and a client that does not read its socket.
+    // No client reads its socket. The windows of its streams are empty, or have 1 GiB.
     for window in [0, 1 << 30] {
         for _ in 0..20 {
             let mut connection = house.connect().await;

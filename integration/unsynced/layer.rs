@@ -1,4 +1,4 @@
-//! A file system in user space over a [`Disk`], which records each call of a program in order.
+//! A file system in user space over a [`Disk`]. It records each call of a program in order.
 //!
 //! The kernel sends one call at a time. So when a write has returned, the record contains this write and all calls
 //! before it. On a slow disk, writes and syncs complete later, and other calls complete meanwhile.
@@ -112,17 +112,17 @@ impl Disk {
             .extend(nodes.into_iter().map(|node| Change::Sync { node }));
     }
 
-    /// Replaces the faults of the disk by these.
+    /// Replaces the faults of the disk by `trouble`.
     pub(super) fn trouble(&self, trouble: Trouble) {
         self.state().trouble = trouble;
     }
 
-    /// Returns the total size of all files with a name in bytes.
+    /// Returns the total size in bytes of all files that have a name.
     pub(super) fn bytes(&self) -> usize {
         self.state().bytes()
     }
 
-    /// Returns the number of files and folders with a name.
+    /// Returns the number of files and folders that have a name.
     pub(super) fn names(&self) -> usize {
         self.state().names()
     }

@@ -195,8 +195,8 @@ pyroscope.ebpf "machine" {
 
 "#;
 
-/// Returns the collector's configuration. The collector profiles this process (CPU and memory) and the other targets
-/// (all Go profile types).
+/// Returns the collector's configuration. The collector profiles this process (CPU and memory), the programs in
+/// `targets` (all Go profile types) and, with [`Machine::Yes`], all other processes of the machine.
 fn configuration(address: &str, targets: &[String], machine: &Machine) -> String {
     let mut text = format!(
         "// Written by `alluvium demo`; a real configuration that `alluvium run` would run too.\n\

@@ -2,8 +2,8 @@
 //!
 //! A separate thread compiles a table when a stack first needs it, and [`Files::changes`] returns the table. The tables
 //! are always bounded in bytes: tables that were not used recently are dropped, least recently used first. A table
-//! that does not fit is left out until there is room, so that no table is compiled again and again. `name_cache`
-//! stores the names, because another thread looks them up.
+//! that does not fit is left out until there is room, so that no table is compiled again and again. The names
+//! of functions are in `name_cache`, because another thread looks them up.
 
 use std::collections::HashMap;
 use std::io;
@@ -417,7 +417,7 @@ mod tests {
         let until = Instant::now() + Duration::from_mins(1);
         let mut changes = files.changes();
         while !files.request_table(id) {
-            assert!(Instant::now() < until, "no table");
+            assert!(Instant::now() < until, "no table was compiled within a minute");
             files.wait(Duration::from_millis(50));
             changes.extend(files.changes());
         }

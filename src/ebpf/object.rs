@@ -152,7 +152,7 @@ pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), S
 }
 
 impl KernelSide {
-    /// Returns the BPF program, which the clocks of the CPUs run.
+    /// Returns the BPF program, which runs at each tick of a CPU's clock.
     pub(crate) fn program(&self) -> &OwnedFd {
         &self.program
     }
@@ -208,7 +208,7 @@ fn check_kernel(release: &str) -> Result<(), StartError> {
         .split(|char: char| !char.is_ascii_digit())
         .map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    // Linux 5.17 has all helpers. From 6.1 on, programs of perf events may use hash maps that are not preallocated.
+    // Linux 5.17 has all BPF helpers. From 6.1 on, programs of perf events may use hash maps that are not preallocated.
     if version < (6, 1) {
         return Err(StartError::OldKernel(release.trim().to_owned()));
     }

@@ -2,8 +2,8 @@
 //!
 //! In: the ring of the BPF program (or the rings of perf events), the side bands (rings of process events), and the
 //! clocks. Out: batches to the worker, bounded in bytes. While the worker is behind, records stay in the kernel's ring.
-//! If the ring is full, too, the BPF program counts the lost records. The thread also keeps the rate within the CPU
-//! limit and follows CPUs that go online or offline.
+//! If the ring is full, too, the BPF program counts the lost records. The thread also adapts the sampling rate
+//! to the CPU budget and follows CPUs that go online or offline.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
@@ -196,7 +196,7 @@ impl Poller {
         }
         self.is_calm = batch.events.is_empty() && batch.bytes.len() <= MAX_CALM_BYTES;
         if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
-            // The worker measures in batches how long stacks wait, so an empty batch is sent, too.
+            // The worker counts the batches for which a stack waits, so an empty batch is sent, too.
             return self.work.send(Work::Batch(batch)).is_ok();
         }
         // Each CPU has its own ring, so the events and ticks of a process on several CPUs must be sorted by time.

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{Source, Span};
 use crate::token::{Token, TokenKind};
 
-/// Returns all tokens of a text, including comments and terminators but not the end of the file, and the errors.
+/// Returns the tokens of a text and its errors. Comments and terminators are tokens, the end of the file is not.
 pub fn tokens(source: &Source) -> (Vec<Token>, Diagnostics) {
     let mut scanner = Scanner::new(source);
     let mut tokens = Vec::new();

@@ -341,7 +341,7 @@ async fn the_storm() {
     for round in 0..number {
         let mut text = configuration(&mut random);
         let broken = random.random_bool(0.4);
-        // If a source refuses its update, other components may already have accepted theirs.
+        // If a source refuses its update, the reload must undo the updates that other components have accepted.
         let refuses = broken && random.random_bool(0.2);
         if broken && !refuses {
             text.push_str(mistake(&mut random));
@@ -406,7 +406,7 @@ async fn the_storm() {
     let grown = end.saturating_sub(warm);
     assert!(
         grown <= GROWTH_BYTES,
-        "seed {seed}: {grown} bytes more than after a tenth of the reloads"
+        "seed {seed}: memory grew by {grown} bytes after the first tenth of the reloads"
     );
     stop.cancel();
     engine.await.unwrap();

@@ -1,4 +1,4 @@
-//! Loads, from the first step to the swap, and the propagation of changes: the synchronous part of a controller.
+//! The synchronous part of a controller: a load up to the swap of the trees, and the propagation of changes.
 //!
 //! In: texts, or the id of an import or `foreach` that needs a new tree ([`LoadRequest`]). Out: if the load succeeds,
 //! the new tree is in force, and the caller receives the old tree and the components to stop and to start. Otherwise
@@ -46,8 +46,8 @@ pub(super) struct Loader {
 pub(super) enum LoadRequest {
     /// A configuration: the texts of its files.
     Load(Arc<Vec<Source>>),
-    /// The id of an import or `foreach` of the configuration in force with a new shape: the ids of the items, the
-    /// arguments or the texts have changed.
+    /// The id of an import or `foreach` in the configuration in force whose shape has changed: a `foreach` has other
+    /// items, or an import has other arguments or another text.
     Shape(Arc<str>),
 }
 

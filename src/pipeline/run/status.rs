@@ -87,8 +87,8 @@ pub struct LastLoadView {
 }
 
 impl Controller {
-    /// Returns the components of a module (`""` is the root) sorted by id, without their values; `None` if there is no
-    /// such module. The list includes imports, modules and `foreach` blocks.
+    /// Returns the components of a module (`""` is the root) sorted by id, without arguments, exports and debug info.
+    /// Returns `None` if there is no such module. The list includes imports, modules and `foreach` blocks.
     pub fn components(&self, module_id: &str) -> Option<Vec<ComponentView>> {
         let running = self.running();
         let instance = running.root.module(module_id)?;
@@ -150,7 +150,7 @@ impl Controller {
         self.running().nodes.get(id)?.serve(request)
     }
 
-    /// Returns the result of the last load, for display; `None` before the first.
+    /// Returns the result of the last load, for display; `None` before the first load.
     pub fn last_load_view(&self) -> Option<LastLoadView> {
         self.last_load().map(|load| LastLoadView {
             success: load.error.is_none(),

@@ -3,7 +3,8 @@
 //!
 //! In: the configured users, and the messages of a client. Out: a tenant, or an error. The error is the same for a
 //! wrong name and a wrong password. Passwords of the users of this port are kept as salted hashes and never sent over
-//! the wire. Tokens and the passwords of `access` are sent in the clear, but only over TLS or from this machine.
+//! the wire. Tokens and the passwords of `access` are sent unchanged, so they are accepted only over TLS or from this
+//! machine.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -87,7 +88,7 @@ impl Users {
 
 /// Authenticates the client. A user of the port proves its password by SCRAM and has no identity. `access`
 /// authenticates all other users. If `access` requires no authentication and the port has no users, any client on this
-/// machine is accepted.
+/// machine is accepted. Clients on other machines are accepted, too, if authentication is disabled explicitly.
 pub(super) async fn authenticate(
     wire: &mut Wire,
     users: &Users,

@@ -74,7 +74,7 @@ pub(crate) struct Group {
     /// Stack of each row, as an index into [`Partition::stacks`].
     pub(crate) stacks: Vec<u32>,
     pub(crate) values: Vec<i64>,
-    /// Indices of the rows with a span or trace id, ascending, and their ids.
+    /// Indices of the rows with a span or trace id, ascending, each with these ids.
     pub(crate) links: Vec<(u32, Link)>,
 }
 

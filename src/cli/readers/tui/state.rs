@@ -331,7 +331,7 @@ impl State {
         table.at = at.unwrap_or(0);
     }
 
-    /// Selects the largest frame of the row's function.
+    /// Shows the flame graph, and selects the largest frame of the function in the selected row.
     fn show_function(&mut self) {
         let Some(name) = self.row().map(|row| row.name) else {
             return;

@@ -62,7 +62,7 @@ impl WebApi {
         })
     }
 
-    /// Returns the same API with a different timeout, for example for a server that responds only after a change.
+    /// Returns the same API with a different timeout, such as for a server that responds only when its data changes.
     pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -192,7 +192,7 @@ fn refused(status: StatusCode, body: &[u8]) -> RequestError {
 }
 
 /// Returns the reason in an error response: code and message of an XML error, JSON on one line, or the first line of
-/// text. The reason in an HTML page is empty.
+/// text. For an HTML page the reason is empty.
 fn reason(text: &str) -> String {
     let reason = if text.starts_with('<') {
         let element = |name: &str| {

@@ -4,9 +4,9 @@
 //! A request covers the profiles that were acknowledged before it. The store first flushes its memory. The request then
 //! lists the live files that may hold selected profiles, so that a retry, however late, deletes no later profile. The
 //! list cannot be longer than the list of live files, which the server holds in memory anyway. Until the request is
-//! carried out, no other job of this server rewrites these files. The request is written and synced first. So after a
-//! crash the next start finishes the deletion, and no deletion stays half done. Frames and labels stay until retention
-//! deletes their day.
+//! carried out, no other job of this server rewrites the listed files. The request is written and synced before any
+//! file is rewritten. So after a crash the next start finishes the deletion, and no deletion stays half done. Frames
+//! and labels stay until retention deletes their day.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;

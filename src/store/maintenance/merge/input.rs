@@ -60,7 +60,7 @@ struct SeriesBatches {
     rest: Option<RecordBatch>,
 }
 
-/// Name of the order of samples in files with the effort `SETTLED`.
+/// Name of the order of samples in files that are written with `SETTLED` of `flush::files`.
 const BY_SERIES: &str = "profile_type,series";
 
 /// Returns the name of the order in which a table's files are written.

@@ -115,7 +115,7 @@ struct Case<'a> {
     /// Number of operations from one fault to the next; 1 makes each operation fail. The number must be odd, so that
     /// the process dies in every second run. See [`step`].
     step: usize,
-    /// A number below the job's number of operations. It proves that faults are injected into the job's writes.
+    /// Minimum number of operations of the job. A smaller number means that the job's writes do not reach the hook.
     min: usize,
     check: &'a dyn Fn(&Contents, Stage, &str),
 }
@@ -160,7 +160,7 @@ impl Case<'_> {
                 (self.check)(&contents(&again.snapshot(), "t"), Stage::Done, &case);
             }
             if !failed {
-                assert!(fails_at > self.min, "{case}: the writes must be places of faults");
+                assert!(fails_at > self.min, "{case}: too few operations failed");
                 println!("{}: {} operations, every {} failed", self.name, fails_at - 1, self.step);
                 return;
             }
@@ -294,7 +294,7 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
             assert_eq!(young(after, 30, CPU), kept, "{case}");
             assert!(
                 after.samples == before.samples || after.samples == kept,
-                "{case}: a part is gone"
+                "{case}: not exactly the samples of one type are gone"
             );
             assert!(after.samples == kept || stage == Stage::Between, "{case}");
         },
@@ -354,8 +354,8 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         }
         assert_eq!(request::pending(dir.path()).unwrap().len(), 0);
         let left = contents(&store.snapshot(), "t");
-        // The later profiles, and the profiles of the other service from two moments, are left. Each profile has at
-        // least two rows, one for each of its types.
+        // The later profiles, and the earlier profiles of the other service, are left. Each profile has at least two
+        // rows, one for each of its types.
         let late = left.profiles.iter().filter(|line| line.contains("08:15:00")).count();
         assert!(late >= total, "{late} of {total}: {:?}", left.profiles);
         assert!(left.profiles.len() > late, "{:?}", left.profiles);
@@ -430,7 +430,7 @@ async fn files_that_another_server_has_replaced_are_given_way_to_and_not_called_
     assert_eq!(contents(&late.snapshot(), "t"), expected);
     assert_eq!(late.snapshot().files.len(), store.snapshot().files.len());
     drop(late);
-    // Requested work starts again without another request.
+    // If another server has replaced the files, requested work starts again by itself.
     let names = Names::new(SHAPE.functions);
     for seed in [1, 2] {
         assert!(

@@ -247,7 +247,7 @@ fn a_jump_of_the_clock_makes_nothing_too_old() {
     assert_eq!((queue.waiting().profiles, metrics.totals().1), (2, 0));
     hands.pass(1);
     queue.expire();
-    assert_eq!(drain(&queue), [1], "it is as old as the clock says, after all");
+    assert_eq!(drain(&queue), [1], "after an hour, profile 0 is too old");
     assert_eq!(metrics.totals().1, 1);
 }
 
