@@ -2,7 +2,7 @@
 """Runs benches, stores their results as JSON, and writes the tables of the documentation from them.
 
     benches/figures.py run NAME [ARGUMENT ...]   measure into docs/benchmarks/NAME.json; with arguments, only print the result
-    benches/figures.py all                       run every bench in turn; results of the last day are kept, so that the run can be stopped and continued
+    benches/figures.py all                       run in turn every bench without a result from the last day, so that the run can be stopped and continued
     benches/figures.py tables                    write the tables of docs/benchmarks*.md and docs/scale.md again
     benches/figures.py check                     report differences between the documents, the results in JSON, the commands of the benches, and the code
 
@@ -170,7 +170,7 @@ def rows(shape):
 
 
 def table(name):
-    """Returns the text of a block: the source of its figures, the table, and the missed targets."""
+    """Returns the text between the markers of a table in a page: the source of its figures, the table, and the missed targets."""
     if name in scale.TABLES:
         return scale.table(name, KEPT)
     shape = TABLES[name]

@@ -1,7 +1,7 @@
 //! The collector as a process: protection of its listener across reloads, and configuration from a server.
 //!
-//! In: the program, the certificates of the client's tests, and a test server that implements `collector.v1`. The test
-//! waits for conditions, with the timeout of `program`.
+//! In: the program, the certificates of the client's tests, and a test server that implements `collector.v1`. The tests
+//! wait until a condition is true, at most for the timeout `program::PATIENCE`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -138,7 +138,7 @@ fn record_with(folder: &Path, flags: &[&str], command: &[&str]) -> Recorded {
 }
 
 impl Recorded {
-    /// Returns the nanoseconds of the stacks that match.
+    /// Returns the nanoseconds of the stacks for which `is_so` returns true.
     fn sum(&self, is_so: impl Fn(&[String]) -> bool) -> u64 {
         let chosen = self.stacks.iter().filter(|(stack, _)| is_so(stack));
         chosen.map(|(_, value)| value).sum()
@@ -186,8 +186,8 @@ impl Recorded {
         (lost + missed) as f64 * 1e9 / f64::from(hertz) / used as f64
     }
 
-    /// Checks that `sampled` matches the used CPU time. If no tick was missed, at least the share `least` must be
-    /// sampled.
+    /// Checks that `sampled` matches the used CPU time. If no tick was missed or lost, at least the share `least`
+    /// must be sampled.
     fn check_time(&self, sampled: u64, used: u64, hertz: u32, least: f64) -> Result<(), String> {
         let ratio = sampled as f64 / used as f64;
         let least = least - self.unseen(hertz, used).min(EXCUSED);
@@ -237,7 +237,7 @@ fn a_recording_that_missed_most_ticks_shows_nothing() {
         ),
     };
     assert_eq!(recorded(10, 0).check_shares(1000), Ok(()));
-    // A few missed ticks are not an error, and the missing time is bounded.
+    // Missed ticks excuse missing time, but at most the share `EXCUSED` of it.
     assert_eq!(recorded(9, 1000).check_shares(1000), Ok(()));
     assert!(recorded(9, 0).check_shares(1000).is_err());
     let few = recorded(7, 3000).check_shares(1000).unwrap_err();

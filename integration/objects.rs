@@ -1,5 +1,5 @@
-//! Tables in a bucket on a real S3 server. The tests kill Alluvium's servers and the S3 server. One server or three
-//! servers neither lose nor duplicate acknowledged profiles.
+//! Tables in a bucket on a real S3 server. The tests kill Alluvium's servers and the S3 server. Neither one server nor
+//! three servers on one bucket may lose or duplicate acknowledged profiles.
 //!
 //! Scenarios: a server and its bucket killed in turn under load; a bucket that is unavailable while profiles arrive;
 //! three servers on one bucket, one of them killed; a store that reaches its memory limit while the bucket is
@@ -86,7 +86,7 @@ impl Server {
             if answer.is_ok_and(|answer| answer.status().is_success()) {
                 return;
             }
-            assert!(Instant::now() < deadline, "no flush\n{}", self.process.tail());
+            assert!(Instant::now() < deadline, "no flush succeeded\n{}", self.process.tail());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// Lets four clients push for `time` and returns the acknowledged numbers.
+/// Lets four clients push for `time` and returns the numbers of the acknowledged profiles.
 pub(crate) async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> {
     let stop = Shutdown::new();
     let clients: Vec<_> = (0..4)
@@ -123,7 +123,7 @@ pub(crate) async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -
     acknowledged
 }
 
-/// Returns how often each number occurs in a table.
+/// Returns the number of rows of `table` for each value of `column`, which is the number of a profile.
 pub(crate) async fn numbers(url: &str, table: &str, column: &str) -> BTreeMap<u64, u64> {
     let rows = sql(
         &client(),
@@ -163,7 +163,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
             let while_away = push_for(&server.url, &next, Duration::from_millis(1500)).await;
             assert!(
                 !while_away.is_empty(),
-                "no push without the bucket\n{}",
+                "no push was acknowledged without the bucket\n{}",
                 server.process.tail()
             );
             acknowledged.extend(while_away);
@@ -336,7 +336,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
         .split(',')
         .map(|count| count.parse().unwrap())
         .collect();
-    assert_eq!(counts[0], counts[1], "rows and distinct numbers");
+    assert_eq!(counts[0], counts[1], "a profile has several rows");
     assert!(counts[0] >= acknowledged.len());
     println!(
         "{} profiles acknowledged by three servers, each stored once",

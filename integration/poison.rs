@@ -25,7 +25,7 @@ use crate::program::{Address, Program, sql};
 
 /// Maximum memory of the server in bytes, including the page cache of its files.
 const LIMIT_BYTES: u64 = 512 << 20;
-/// Number of clients that send such profiles concurrently.
+/// Number of clients that send the profiles of the cases concurrently.
 const CLIENTS: usize = 64;
 
 const CPU: ValueType<'static> = ValueType {
@@ -558,8 +558,8 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
 
     let mut server = Limited::start(&arguments, &log);
     server.program.ready(&http, &format!("{url}/ready")).await;
-    // Each case is pushed alone, followed by SIGKILL and a start. In every second case, all profiles are in the log at
-    // the start.
+    // Each case is pushed alone, followed by SIGKILL and a start. Every second case is flushed before the kill. In the
+    // other cases, the start finds all profiles of the case in the log.
     let next = AtomicU64::new(1);
     let mut honest = 0u64;
     let all = cases();
@@ -584,7 +584,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
             flush(&http, &url).await;
         }
         let peak = server.peak();
-        assert!(peak < LIMIT_BYTES, "{}: {peak} bytes", case.name);
+        assert!(peak < LIMIT_BYTES, "{}: peak memory {peak} bytes", case.name);
         drop(server);
         server = Limited::start(&arguments, &log);
         server.program.ready(&http, &format!("{url}/ready")).await;
@@ -629,7 +629,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
     stop.store(true, Ordering::Relaxed);
     honest += honest_client.await.unwrap();
     let peak = server.peak();
-    assert!(peak < LIMIT_BYTES, "all at once: {peak} bytes");
+    assert!(peak < LIMIT_BYTES, "all at once: peak memory {peak} bytes");
     println!("peak of {CLIENTS} clients at once: {} MiB", peak >> 20);
     // Kills the server while the log contains everything.
     drop(server);

@@ -29,7 +29,7 @@ use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 pub(super) enum Described {
     /// By offsets from the stack pointer or the frame pointer.
     Plain,
-    /// The return address of a signal handler.
+    /// The code to which a signal handler returns (a signal trampoline).
     Signal,
     /// An outermost frame: the return address is undefined.
     Outermost,
@@ -37,7 +37,9 @@ pub(super) enum Described {
     ByRegister,
     /// By the stack pointer, the frame pointer and memory. `framehop` does not read memory to find a frame.
     ByMemory,
+    /// The file has no description of the address, or the description cannot be evaluated.
     Not,
+    /// The address is in no file.
     Nowhere,
 }
 

@@ -47,9 +47,10 @@ const HERTZ: u32 = 1999;
 /// names.
 const SAMPLES: u64 = 10_000;
 const SAMPLES_OF_EACH: u64 = 200;
-/// Share of the samples that must be equal.
+/// Minimum share of the compared samples in which the walks must find equal frames.
 const EQUAL: f64 = 0.999;
-/// Maximum share of all samples that the test may exclude because of the description of a frame.
+/// Maximum number of samples that the test may exclude because of the description of a frame, as a share of the
+/// compared samples.
 const LEFT_OUT: f64 = 0.01;
 /// Maximum share of the samples with a frame at an address that is in no file. The test reads the mappings every 20 ms,
 /// and a process may end before the next read.
@@ -447,7 +448,7 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     let total = comparison.total();
     report("all", &total);
     println!(
-        "oracle: the stacks of {} ticks were copied because their tables did not exist yet; {} ticks were lost",
+        "oracle: the stacks of {} ticks were copied because their unwind tables did not exist yet; {} ticks were lost",
         accounts.snapshots, accounts.ring_full
     );
     assert!(

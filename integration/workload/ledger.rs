@@ -11,11 +11,11 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::TENANTS;
 
-/// Reports of the work on one folder, from all rounds (in `unsynced`: all lives) so far.
+/// Profiles that the work on one folder has reported, in all rounds so far (in `unsynced`: in all lives of the store).
 #[derive(Default, Clone)]
 pub(crate) struct Ledger {
     kept: HashMap<String, BTreeSet<u64>>,
-    /// Profiles of the tenants with a deletion or retention.
+    /// Profiles of the tenants from which a deletion or retention removes profiles.
     taken: BTreeMap<String, Taken>,
 }
 
@@ -150,7 +150,7 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
         let back = taken.gone.iter().filter(|number| counts.contains_key(number));
         problems.extend(back.map(|number| format!("{what} of {number} was removed but still exists")));
         if all && tenant == "old" && !counts.is_empty() {
-            problems.push(format!("{} of {what} have outlived their retention", counts.len()));
+            problems.push(format!("{what} of {} numbers exists after its retention", counts.len()));
         }
     };
     compare("the profile", &profiles);
@@ -188,7 +188,7 @@ fn service_of(number: u64) -> String {
     format!("service-{}", number % 3)
 }
 
-/// Day and number of a stack or series, which has a row for each day.
+/// Day and id of a stack or series. The tables have a row of a stack or series for each day.
 type Name = (i32, i64);
 
 /// Contents of the four tables for one tenant.

@@ -171,7 +171,7 @@ impl Listener {
         Self { tls, ..self }
     }
 
-    /// Limits the response bytes that clients leave unread to this budget.
+    /// Limits the response bytes that clients have not read yet. The budget `unread` applies to all clients together.
     #[must_use]
     pub fn with_unread(self, unread: ByteBudget) -> Self {
         Self {

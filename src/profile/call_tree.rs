@@ -63,7 +63,7 @@ impl Size {
     /// columns and the profile that is written from them. The columns are counted with twice the capacity that their
     /// entries need.
     pub fn bytes(self) -> usize {
-        // Each node may have its own frame, up to the limit.
+        // Each node may have a frame of its own, up to the maximum number of frames.
         let names = self.calls.min(MAX_NAMES);
         let parts = [
             (self.calls, 64),

@@ -73,7 +73,7 @@ struct AddressFindings {
 
 /// Returns the calls at each of the sorted `addresses`, innermost first. Addresses without calls are left out. The
 /// result is empty if the file has no debug information, or if its sections are damaged or too large. The name of a
-/// call is empty if only its line is known. Deducts the steps from the limits.
+/// call is empty if only its line is known. Deducts the used steps from `limits`.
 pub fn locate<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     addresses: &[u64],
@@ -523,7 +523,7 @@ mod tests {
             Limits::default().steps - limits.steps
         };
         let good = zstd::encode_all([0_u8; 1600].as_slice(), 3).unwrap();
-        assert_eq!(steps(1600, &good), 100, "it is unpacked");
+        assert_eq!(steps(1600, &good), 100, "the section was not unpacked");
         assert_eq!(steps(1599, &good), 0);
         assert_eq!(steps(1601, &good), 0);
         // 64 GiB in a few megabytes.

@@ -228,8 +228,8 @@ impl Pclntab {
         bytes.text(function.name).filter(|name| !name.is_empty())
     }
 
-    /// Calls `take` for each piece of a function, with the end address of the piece and the number of bytes by which
-    /// the stack pointer is below its value at the call.
+    /// Calls `take` for each part of a function with a constant stack pointer. The arguments are the end address of the
+    /// part and the number of bytes by which the stack pointer is below its value at the call.
     pub fn stack_offsets(&self, bytes: &Bytes<'_>, function: &Function, mut take: impl FnMut(u64, i64)) {
         self.values(bytes, function.pcsp, function.start, |end, value| {
             take(end, value);
@@ -328,8 +328,8 @@ impl Pclntab {
         found
     }
 
-    /// Calls `take` for each piece of a function, with the end address of the piece and its value in a table, as long
-    /// as `take` returns true.
+    /// Calls `take` for each part of a function with a constant value in a table, as long as `take` returns true. The
+    /// arguments are the end address of the part and the value.
     fn values(&self, bytes: &Bytes<'_>, table: u32, start: u64, mut take: impl FnMut(u64, i64) -> bool) {
         let mut step = || {
             let mut at = self.values.checked_add(u64::from(table)).filter(|_| table != 0)?;

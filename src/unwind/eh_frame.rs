@@ -367,7 +367,7 @@ mod tests {
         let common = [0x0a, 0x0b].repeat(32 << 10);
         let compile = |functions| compile_frames(&frames(b"", &common, functions, &[0x41, 0x0e, 16])).0;
         assert!(compile(10).is_ok());
-        // Without a limit, functions with 128 MiB each would take half an hour.
+        // If each function had 128 MiB of such instructions, the work would take half an hour without a limit.
         let done = compile(100);
         assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
     }

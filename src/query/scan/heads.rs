@@ -32,8 +32,8 @@ use crate::store::tables::snapshot::{HeadScan, ScanFilter, Snapshot};
 use alluvium_base::BoxFuture;
 use alluvium_profile::{SeriesId, StackId};
 
-/// Returns exactly the rows of the heads that pass the filter. The rows of a head are built when the stream reaches the
-/// head. The rows are charged to the query until the reader has received the last row of the head.
+/// Returns the rows of the heads that pass the filter, and no other rows. The rows of a head are built when the stream
+/// reaches the head. The rows are charged to the query until the reader has received the last row of the head.
 pub(crate) fn head_stream(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -102,7 +102,7 @@ struct HeadSelection {
     columns: Vec<String>,
 }
 
-/// Ignores the input of its node and returns the rows of heads.
+/// The function of a plan node that ignores the input of the node and returns the rows of heads.
 struct HeadRows {
     runtime: Arc<Runtime>,
     heads: Vec<Arc<dyn HeadScan>>,

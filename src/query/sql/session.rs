@@ -3,7 +3,7 @@
 //!
 //! In: text, parameters. Out: [`Prepared`] with the types of its parameters and columns, and [`SqlResult`]s. Each
 //! statement is planned again when it runs, over the current tables. The checks and limits are the same as for all
-//! queries. The wire protocol is implemented elsewhere.
+//! queries. `src/server/postgres` implements the wire protocol.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;

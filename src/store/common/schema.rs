@@ -195,7 +195,7 @@ impl<'a> StartLines<'a> {
     }
 }
 
-/// Returns the keys and values of a column of text maps.
+/// Returns a column of text maps, and the keys and values of all its maps.
 pub fn maps<'a>(
     batch: &'a RecordBatch,
     name: &str,

@@ -35,7 +35,7 @@ const START_NS: i64 = 1_800_000_000_000_000_000;
 /// Ticks between flushes: five minutes.
 const FLUSH_TICKS: u64 = 20;
 
-/// The columns of the samples table, which the candidate layouts sort.
+/// The rows of the samples table, column by column. Each candidate layout sorts these rows.
 #[derive(Default)]
 struct Rows {
     kind: Vec<u8>,
@@ -426,7 +426,7 @@ fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, since: Option<i64
     best
 }
 
-/// Selects the pages whose statistics may match.
+/// Selects the pages that may contain matching rows, according to their statistics.
 fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, since: Option<i64>) -> RowSelection {
     let file = metadata.metadata();
     let mut ranges: Vec<RowSelector> = Vec::new();
@@ -483,8 +483,8 @@ fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, si
 /// second one row per series and stack with lists of times and values.
 fn lists(rows: &Rows) {
     for (name, order) in [
-        ("lists a profile", by_time as Order),
-        ("lists a series and stack", by_stack),
+        ("lists for each profile", by_time as Order),
+        ("lists for each series and stack", by_stack),
     ] {
         let mut sorted: Vec<u32> = (0..rows.value.len() as u32).collect();
         sorted.sort_by_cached_key(|row| order(rows, *row as usize));

@@ -3,7 +3,7 @@
 //!
 //! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
 //! matches Pyroscope: `service_name` defaults to `unknown_service`, and text labels of samples become labels of series.
-//! The tenant's relabel rules are applied, and Go's shape type parameters are removed from names. A profile with one
+//! The tenant's relabel rules are applied, and Go's shape type parameters are removed from names. A profile with any
 //! error is refused as a whole. The size to which a profile expands has separate [`bounds`], independent of the
 //! configured limits. This module accesses neither a disk nor a head.
 
@@ -141,7 +141,8 @@ pub(crate) fn prepare_decoded(
     })
 }
 
-/// Runs the checks that need no decoding. Returns the label `__name__`, the first part of the profile type.
+/// Runs the checks that need no decoding. Returns the value of the label `__name__`, the first part of the
+/// profile type.
 fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejection> {
     let labels = &raw.labels;
     let name = labels.get(PROFILE_NAME).ok_or_else(|| {

@@ -157,7 +157,7 @@ fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if the disk has no room for a small file. An error of the Delta library does not contain this cause.
+/// Returns true if the disk has no room for a small file. Errors of the Delta library do not report a full disk.
 fn has_no_room(folder: &Path) -> bool {
     let path = temporary_name(&folder.join("room"));
     let written = File::create(&path).and_then(|mut file| {
@@ -168,8 +168,8 @@ fn has_no_room(folder: &Path) -> bool {
     written.is_err_and(|error| is_full(&error))
 }
 
-/// Builds the head of some segments. The segment `last` may end in an unfinished write. Records that cannot be applied
-/// are kept beside the log.
+/// Builds a head from the records of `segments`. The segment `last` may end in an unfinished write. Records that cannot
+/// be applied are kept beside the log.
 fn head_of(
     folder: &Path,
     (segments, last): (Vec<u64>, Option<u64>),

@@ -80,7 +80,7 @@ fn ids(dir: &Path) -> Vec<String> {
     found
 }
 
-/// A fault that panics instead of failing.
+/// A hook that panics at a fault point instead of returning an error.
 struct Panics(FaultPoint);
 
 impl FaultHook for Panics {
@@ -121,7 +121,7 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
             if let Some(reason) = store.unavailable() {
                 break reason;
             }
-            assert!(Instant::now() < deadline, "{thread}: healthy");
+            assert!(Instant::now() < deadline, "{thread}: the store reports no error");
             tokio::task::yield_now().await;
         };
         assert!(
@@ -134,7 +134,7 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
         assert_eq!(errors[0].error.kind, SinkErrorKind::Unavailable, "{thread}");
         assert!(errors[0].error.message.contains(thread), "{}", errors[0].error.message);
         let flushed = tokio::time::timeout(wait, store.flush()).await.unwrap();
-        // Without a log, there is nothing in memory to flush.
+        // If the thread of the log has ended, no profile reaches the memory, so there is nothing to flush.
         assert!(flushed.is_err() || place == FaultPoint::LogWrite, "{thread}");
         drop(store);
         // An acknowledged profile exists after a restart.
@@ -284,7 +284,7 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     // The last profile returns its memory to the budget a moment after the response.
     let deadline = Instant::now() + Duration::from_secs(30);
     while store.intake.budget.used() > 0 {
-        assert!(Instant::now() < deadline, "{} bytes stay", store.intake.budget.used());
+        assert!(Instant::now() < deadline, "{} bytes used", store.intake.budget.used());
         tokio::task::yield_now().await;
     }
     drop(store);

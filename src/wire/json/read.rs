@@ -31,7 +31,8 @@ pub trait FromJson {
     fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error>;
 }
 
-/// The fields of a message, implemented by the generated code and for OTLP's messages.
+/// The fields of a message. The generated code implements this trait for its messages, and `otlp::json` for those of
+/// OTLP.
 pub trait Fields {
     /// Name of each field in protobuf's JSON and in the proto file. Both are accepted.
     const NAMES: &'static [[&'static str; 2]];
@@ -97,7 +98,7 @@ impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
     }
 }
 
-/// A bytes field as a target for serde, for a field that is hexadecimal in JSON.
+/// A bytes field that is hexadecimal in JSON, as a target for serde.
 pub(crate) struct Hex<'a>(pub &'a mut Vec<u8>);
 
 impl<'de> DeserializeSeed<'de> for Hex<'_> {

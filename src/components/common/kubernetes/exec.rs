@@ -127,7 +127,7 @@ struct Status {
 
 impl Program {
     /// Creates the program that a kubeconfig file in `folder` describes. A relative command that contains a slash
-    /// starts at the folder. A command without a slash is looked up in PATH.
+    /// is a path from `folder`. A command without a slash is looked up in PATH.
     pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, ExecError> {
         if !VERSIONS.contains(&&*exec.api_version) {
             return Err(ExecError::Version(exec.api_version.clone()));

@@ -1,9 +1,9 @@
 //! Follows the objects of a kind: lists them, then watches their changes, without end.
 //!
 //! In: an API, and a selection of objects. Out: [`Event`]s and [`State`]s, to a [`Sink`]. A list is read page by page.
-//! A watch that ends is resumed from its last version. All objects are listed again only if the server no longer has
-//! that version (410) or refuses to resume from it. A failed request is repeated after a pause, which doubles with each
-//! failure, or after the delay that the server requests.
+//! A watch that ends is resumed from the last resource version that it received. All objects are listed again only if
+//! the server no longer has that version (410) or refuses to resume from it. A failed request is repeated after a
+//! pause, which doubles with each failure, or after the delay that the server requests.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;

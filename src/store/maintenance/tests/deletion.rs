@@ -53,7 +53,7 @@ fn files(store: &Store, table: Table, tenant: &str) -> usize {
         .count()
 }
 
-/// Returns the number of profiles at 08:15, which are pushed after the request.
+/// Returns the number of profiles at 08:15, which are pushed after the request for the deletion.
 fn late(contents: &Contents) -> usize {
     let lines = contents.profiles.iter();
     lines.filter(|line| line.contains("08:15:00")).count()
@@ -251,7 +251,7 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
     std::os::unix::fs::symlink(&tables, two.path().join("tables")).unwrap();
     let store = open(config(one.path()));
     fill(&store, "t", 8, 1, 40).await;
-    // The deletion leaves no rows, so the exchange has no new file by which its commit could be recognised.
+    // The deletion leaves no rows, so its commit adds no file by which the commit could be recognised.
     let asking = open(config(two.path()));
     store.maintain(Work::Compact).await.unwrap();
     asking.maintain(Work::Delete(deletion("{}"))).await.unwrap();
@@ -307,7 +307,7 @@ async fn a_request_goes_when_the_entries_that_carry_it_out_are_durable_also_thos
             drop(store);
             hook.left.store(0, Ordering::SeqCst);
             store = open(faulty());
-            assert_eq!(files(&store, Table::Samples, "t"), 0, "the entry is there");
+            assert_eq!(files(&store, Table::Samples, "t"), 0, "the deletion has no entry");
             hook.trace.take();
             store.maintain(Work::Due).await.unwrap();
         }
@@ -357,7 +357,7 @@ async fn a_deletion_that_begins_or_ends_within_a_summed_interval_is_refused_with
             (before.clone(), 0)
         );
     }
-    // The edges are at times without samples, and at the times that the error names.
+    // Two ranges are possible: one ends at a time without samples, and the other has the times that the error names.
     store.maintain(Work::Delete(within(-1000, -7))).await.unwrap();
     assert_eq!(contents(&store.snapshot(), "t"), before);
     store.maintain(Work::Delete(within(0, 60))).await.unwrap();
