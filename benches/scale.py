@@ -95,7 +95,7 @@ REQUESTS = [
      {"store/tables/delta/log_store.rs": "complete find_file"}),
     ("vacuum of a table, on each server, every 10 minutes", "", "1 + pages of the table + 2 × pages of the table's log", "6",
      {"store/maintenance/retention/vacuum_job.rs": "run", "store/maintenance/retention/vacuum.rs": "dead_files read_on trim_log", "store/tables/root.rs": "parquet_files log_files"}),
-    ("query with nothing cached", "", "", "3 for each file of the type and hour, 2 for each file of names",
+    ("query with nothing cached", "", "", "3 for each file of the queried type and hour, 2 for each file of names",
      {"query/stacks/sums.rs": "blocks_of", "query/scan/read.rs": "choose", "store/tables/bucket/reader.rs": "read"}),
 ]
 
@@ -144,7 +144,7 @@ UNITS = {
     "series_kb": ("memory of a series with functions that no other series has, kB: from the difference between a fleet of 1,000 services and one of 20",
                   lambda of: 1000 * (of("wide", "fill.memory.anon_mb") - of("small", "fill.memory.anon_mb")) / (980 * 3 * 2)),
     "wide_ms": ("first flame graph of one of a thousand services, over two minutes, ms", lambda of: of("wide", "first.flame_service_1h.first_ms")),
-    "history": ("ratio of the duration of a query with ten times the history to its duration without it", lambda of: of("growth", "growth.question.flame_service_1h.ratio")),
+    "history": ("ratio of two durations of a query: with a history of ten times its range, and with a history of only its range", lambda of: of("growth", "growth.question.flame_service_1h.ratio")),
     "new_stacks": ("resident memory during an hour of deployments, MB", lambda of: of("soak", "window.resident_mb")),
     "scrape_ms": ("processor time of a collector to scrape and send a profile, ms",
                   lambda of: 600 * of("engine", "engine.scrape_cpu_percent") / of("engine", "engine.scrape_profiles_per_minute")),
@@ -188,7 +188,7 @@ def shaped(unit, of, bench):
                    "service_ms": of(bench, "first.flame_service_1h.first_ms")}
 
 
-# Limits: name, description, the name of the fleet's value, the maximum of this value, its unit, and the steps of the plan that raise the limit.
+# Limits: name, description, the name of the fleet's value, the maximum of this value, its unit, and the numbers of the steps in CHANGES that raise the limit.
 LIMITS = [
     ("a single server", "number of servers: if there are several, each has new profiles and a log that the others cannot read", "nodes", lambda s: 1, "",
      "1 roles, 2 queries on all heads, 3 a log that outlives its machine"),
@@ -203,7 +203,7 @@ LIMITS = [
     ("the price of requests", "ratio of the cost of requests to the cost of servers and storage", "dear", lambda s: 1, "", "1, 4, 5; larger heads"),
 ]
 
-# The steps of the plan in order. Each row lists its changes in addition to the rows above.
+# The steps of the plan in docs/scale.md ("What would be changed"), in order. Each row lists the changes that it adds to the rows above.
 CHANGES = [
     ("the present program", {}),
     ("1 roles: only servers that run maintenance send listings", {"listers": 1}),
@@ -233,12 +233,12 @@ UNKNOWN = [
     ("an hour of deployments with new stacks", "soak", "memory, and how often the same stacks are written again"),
     ("requests of a flush, a merge, a poll and a vacuum", "a new bench: the load with an S3 server that counts requests. The metric `alluvium_store_object_requests_total` "
      "counts a listing once, however many pages it has", "all numbers of requests, which the model counts from the code"),
-    ("duration of a request, and processor time of TLS and signatures", "a new bench: the load with a real S3", "threads, commits, queries; the model includes no processor time for requests to a bucket"),
+    ("duration of a request, and processor time of TLS and signatures", "a new bench: the load with a real S3", "the limits of the threads, of commits and of queries; the model includes no processor time for requests to a bucket"),
     ("commits per second of several writers to one log", "a new bench: the load with several servers on an S3 server", "the size from which tables must be split"),
     ("bytes of a checkpoint by live and removed files, and the time to read it", "a new bench: a log with a million files", "the number of files that a table may have"),
     ("merging of arriving files in three steps", "`make bench-soak`, with the durations of maintenance jobs", "processors for merging, which depend on a figure measured by hand"),
-    ("a server with more than two processors", "`make bench-server` on such a machine", "the minimum number of servers, because one thread writes the log and one applies it, however many processors there are"),
-    ("queries over hours with a hundred files, about services with many pods", "a new bench: `growth` with a wide fleet in a bucket", "both kinds of query, which the model extrapolates linearly"),
+    ("a server with more than two processors", "`make bench-server` on such a machine", "the number of servers: one thread writes the log and one applies the profiles to the head, so a server with more processors may not accept more profiles"),
+    ("queries over hours with a hundred files, about services with many pods", "a new bench: `growth` with a wide fleet in a bucket", "queries about one service and about all services; the model extrapolates their durations linearly"),
 ]
 
 
@@ -376,7 +376,7 @@ def breaks_table(of, s):
             broken += [short_name] if m[name] > most(s) else []
         lines.append([label, f"{most(s):g} {form}".strip(), *cells, "never" if pods == math.inf else pods_text(int(pods)), remedy])
     says = [f"- {pods_text(pods)}: {len(broken)} of {len(LIMITS)}" + (f"; {', '.join(broken)}." if broken else ".") for pods, broken in zip(SIZES, passed)]
-    return rows(["limit", "maximum", *map(pods_text, SIZES), "exceeded from", "steps that change it"], lines) + "\nExceeded limits, in the order in which a growing fleet exceeds them:\n\n" + "\n".join(says) + "\n"
+    return rows(["limit", "maximum", *map(pods_text, SIZES), "exceeded from", "steps that raise the limit"], lines) + "\nExceeded limits, in the order in which a growing fleet exceeds them:\n\n" + "\n".join(says) + "\n"
 
 
 def changes_table(pods, of, s):

@@ -110,7 +110,7 @@ async fn sql(headers: HeaderMap, body: String) -> Response {
 
 /// Starts the mock under the prefix `/profile` and returns its URL.
 async fn start(seen: Seen) -> String {
-    // Only the first test installs the provider.
+    // Only the first test installs rustls's crypto provider. Later calls return an error.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let routes = Router::new()
         .route("/push.v1.PusherService/Push", post(push))

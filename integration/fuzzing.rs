@@ -144,7 +144,7 @@ fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
         }
     }
     assert!(inputs.len() > 5, "only {} inputs of {target}", inputs.len());
-    assert!(broken.is_empty(), "{} broken:\n{}", broken.len(), broken.join("\n"));
+    assert!(broken.is_empty(), "{} bad inputs:\n{}", broken.len(), broken.join("\n"));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn any_bytes_are_a_recording_or_an_error() {
     keep("jfr", seeds.collect(), promises::jfr);
 }
 
-/// A request with every field that a reader examines.
+/// A request of OpenTelemetry with every field that the conversion to profiles reads.
 const EXPORT: &str = r#"{
     "resourceProfiles": [{
         "resource": {"attributes": [

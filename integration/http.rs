@@ -200,7 +200,7 @@ async fn the_push_client_gets_every_kind_of_refusal_with_its_code() {
         assert_eq!((got_status, got), (status, Some(code)));
         assert_eq!(message, "series 1: refused as asked");
     }
-    assert_eq!(double.taken.lock().len(), 5, "the good one of each push is taken");
+    assert_eq!(double.taken.lock().len(), 5, "each push stores its valid profile");
     let error = server.pusher().push(&[]).await.unwrap_err();
     assert!(error.to_string().ends_with("no profiles received"), "{error}");
 }

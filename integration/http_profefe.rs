@@ -1,6 +1,5 @@
-//! profefe's API against a real store: pushes, lists, single profiles, merges, and `go tool pprof` on the URL.
-//!
-//! Expected values are those of the pushed profiles, and of `querier.v1` for the same time.
+//! profefe's API against a real store: pushes, lists, single profiles, merges, and `go tool pprof` with the
+//! URL of a merge. Expected values come from the pushed profiles, and from `querier.v1` for the same time range.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -68,7 +68,7 @@ fn sum(samples: &Value) -> i64 {
     samples.map(|value| value.as_i64().unwrap()).sum()
 }
 
-/// Converts levels of protobuf's JSON, whose numbers are texts, to those of flamebearer.
+/// Converts levels from protobuf's JSON, where numbers are texts, to levels of a flamebearer.
 fn levels(of_call: &Value) -> Value {
     let number = |value: &Value| value.as_str().unwrap().parse::<i64>().unwrap();
     let level = |level: &Value| {
@@ -87,7 +87,7 @@ fn with(mut question: Value, name: &str, value: i64) -> Value {
     question
 }
 
-/// Converts a number of protobuf's JSON.
+/// Converts a number from protobuf's JSON, where it is a text.
 fn number(of_call: &Value) -> Value {
     json!(of_call.as_str().unwrap().parse::<i64>().unwrap())
 }

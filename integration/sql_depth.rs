@@ -189,7 +189,7 @@ fn deepest_stack(server: &Program) -> u64 {
         let first = words.next().unwrap_or_default();
         if let Some((start, end)) = first.split_once('-') {
             let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
-            // The mapping is a stack, possibly with memory that the system places beside it.
+            // The mapping of a stack may include memory that the system places beside the stack.
             is_stack = address(end).abs_diff(address(start)).abs_diff(STACK_BYTES) < 1 << 20;
         } else if first == "Rss:" && is_stack {
             let kilobytes: u64 = words.next().and_then(|number| number.parse().ok()).unwrap_or(0);

@@ -107,7 +107,7 @@ impl House {
     fn check(&mut self) {
         self.program.check();
         let peak = self.program.peak_memory();
-        assert!(peak < MOST_MEMORY, "{} MiB", peak >> 20);
+        assert!(peak < MOST_MEMORY, "the peak memory is {} MiB", peak >> 20);
     }
 }
 

@@ -125,7 +125,7 @@ pub(crate) struct MaintenanceSection {
     pub deletion_delay: Option<String>,
     /// `retention_period` per tenant.
     pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
-    /// `retention_period` per profile type. It overrides a tenant's period, unless that period is for the type.
+    /// `retention_period` per profile type. It overrides a tenant's period, except a tenant's period for this type.
     pub type_retention: std::collections::BTreeMap<String, String>,
     /// Total size of the tables above which the oldest profiles are deleted, in bytes or with a unit.
     pub retention_size: Option<String>,

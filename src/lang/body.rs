@@ -67,8 +67,8 @@ impl<T: FromBody> FromBody for Arc<T> {
 }
 
 /// All blocks of a body that have the same name, as one typed value. The type determines how many blocks are allowed. A
-/// body type stands for one block, which exists with its defaults if it is not written. `Option` stands for an optional
-/// block, and `Vec` for any number of blocks.
+/// body type stands for one block: if the text does not contain the block, the block exists with its defaults. `Option`
+/// stands for an optional block, and `Vec` for any number of blocks.
 pub trait FromBlocks: Sized {
     /// The schema of each block.
     const BODY: &'static Schema;

@@ -22,7 +22,7 @@ pub enum Severity {
 /// A finding about a range of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The stable code of its kind.
+    /// The stable code of this kind of problem.
     pub code: Code,
     /// Severity of the diagnostic.
     pub severity: Severity,

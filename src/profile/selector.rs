@@ -2,7 +2,7 @@
 //!
 //! In: text. Out: matchers, or an error with the offset of the invalid byte. A missing label has the empty value.
 //! Regular expressions are anchored at both ends, and `.` also matches line ends, as in Prometheus. Regular expressions
-//! have Go's syntax. The caller decides which labels a matcher tests.
+//! have Go's syntax. The caller applies the matchers to labels.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorEr
     Ok((profile_type, matchers))
 }
 
-/// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] checks this itself. Call this function if several
+/// Fails for a selector of more than [`MAX_BYTES`] bytes. [`parse`] checks this itself. Call this function if several
 /// selectors are combined into one.
 pub fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
     if bytes > MAX_BYTES {

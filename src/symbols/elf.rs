@@ -514,7 +514,7 @@ mod tests {
         assert!(cache.is_cut());
         assert!(
             cache.texts.get() < MAX_TEXT + TEXT_BYTES,
-            "what is left is not enough for a search"
+            "the remaining bytes of names must not allow another search"
         );
     }
 

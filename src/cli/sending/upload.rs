@@ -135,7 +135,7 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Re
 enum Time {
     /// This time replaces the profile's own time.
     Of(i64),
-    /// The profile keeps its own time. If it has none, it gets this time.
+    /// The profile keeps its own time. A profile without a time gets this time.
     OwnOr(i64),
 }
 
@@ -216,8 +216,8 @@ fn line(format: FileFormat, profile: &ImportedProfile) -> String {
     format!("{format}, {} samples, {}", profile.sample_count(), totals.join(", "))
 }
 
-/// Returns the name of a profile from its sample types, by the rules of `/ingest`: `wall`, else the first type that
-/// contains CPU, memory, mutex, block or goroutines, else the last type.
+/// Returns the name of a profile from its sample types, by the rules of `/ingest`: `wall` if a type is `wall`, else
+/// the name for the first type of CPU, memory, mutex, block or goroutine profiles, else the last type.
 fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
     let kinds = || profile.sample_types.iter().map(|kind| kind.kind);
     if kinds().any(|kind| kind == "wall") {

@@ -33,7 +33,7 @@ pub(crate) struct Graph {
     pub settings: BTreeMap<&'static str, Arc<SourceBlock>>,
     /// Nodes of imports, by label (the namespace).
     pub imports: BTreeMap<Arc<str>, usize>,
-    /// Namespaces of outer imports that this scope uses: the number of scopes outwards, and the name.
+    /// Imports of enclosing scopes that this scope uses, each as the number of scopes outwards and the namespace.
     pub namespaces_outside: BTreeSet<(usize, Arc<str>)>,
     /// For a template, the nodes and items of enclosing scopes that the template uses.
     pub(super) outside: Outside,

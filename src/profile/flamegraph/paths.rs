@@ -162,8 +162,8 @@ impl Paths {
         graph
     }
 
-    /// Returns the difference of two sides, each given as pairs of node and value, with about `max_nodes` nodes
-    /// (0: all): the nodes whose totals of both sides have the largest sums.
+    /// Returns the difference of two sides, which are pairs of node and value. If `max_nodes` is not 0, the result has
+    /// about `max_nodes` nodes: those for which the sum of the totals of both sides is largest.
     pub fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));

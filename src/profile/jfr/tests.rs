@@ -265,11 +265,11 @@ fn headers_that_say_what_cannot_be_are_refused() {
 fn constants_that_point_to_themselves_or_forward_are_refused() {
     let file = one();
     let constants = i64::from_be_bytes(file[16..24].try_into().unwrap()) as usize;
-    // The size field of four bytes, the type, the start and the duration come before the field.
+    // The size field of four bytes, the type, the start and the duration come before the delta.
     let delta = constants + 7;
     for value in [0x7f_u8, 1] {
         let mut file = file.clone();
-        // A negative number has nine bytes.
+        // The delta in the file is negative and has nine bytes. This positive number has one byte.
         file[delta] = value;
         Recording::read(&file, &[]).err().unwrap();
     }

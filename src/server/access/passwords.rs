@@ -1,8 +1,8 @@
 //! Users with passwords. A file has one line for each user, with the user's name, password hash, roles and tenants.
 //!
-//! In: lines `NAME:HASH:ROLES:TENANTS`. Out: the identity of a user and password, and lines for new users. The module
-//! `password_hash` derives and checks the hashes. The server keeps a keyed hash of each correct password in memory. So
-//! a client that sends its password with every request causes only one derivation.
+//! In: lines `NAME:HASH:ROLES:TENANTS`. Out: the identity for a user name and a password, and lines for new users. The
+//! module `password_hash` derives and checks the hashes. The server keeps a keyed hash of each correct password in
+//! memory. So a client that sends its password with every request causes only one derivation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;

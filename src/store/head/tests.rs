@@ -148,7 +148,7 @@ fn links_and_repeated_stacks_keep_every_unit() {
         },
         3,
     );
-    // Four samples of one stack. Two of them have ids.
+    // Four samples of one stack. One has a span id, and one has a trace id.
     let stack = profile.stack(0).to_vec();
     profile.sample_locations = stack.repeat(4);
     profile.sample_starts = (0..5).map(|index| index * stack.len() as u32).collect();
@@ -313,7 +313,7 @@ fn a_stack_has_the_lines_at_which_functions_start_of_the_first_profile_that_know
         assert_eq!(lines(&order), expected);
     }
 
-    // A flush between the two profiles makes no difference: the lines are stored once.
+    // A flush between the profile without lines and the profile with lines changes nothing: the lines are stored once.
     let known = Arc::<KnownStacks>::default();
     let next = |profiles: &[&Prepared]| {
         let head = of(profiles, &known);

@@ -1,5 +1,5 @@
-//! Tests with a small file of each format: detected format, type, unit, total, names and lines. Thousands of mutated
-//! files each give a profile or an error.
+//! Tests with a small file of each format: detected format, type, unit, total, names and lines. Each of thousands
+//! of mutated files results in a profile or an error.
 
 use bytes::Bytes;
 

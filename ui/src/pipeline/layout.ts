@@ -1,7 +1,7 @@
 // Places the nodes of a graph in columns, left to right along its edges, so that few edges cross and most are short.
 // In: a number of nodes and the edges between them. Out: positions and the points of every edge. Cycles are allowed.
 //
-// Unconnected parts are laid out one by one and stacked. In each part, the column of a node is the length of the longest path from the left,
+// Unconnected parts are laid out one by one and stacked. In each part, the column of a node is the length of the longest path that ends at it,
 // and a node without input is moved next to the node that it feeds. Bends of long edges become small nodes, if there are not too
 // many. Sweeps, to the right and to the left in turn, order the nodes of each column by the mean position of their neighbours. Each node is
 // placed near the mean position of its neighbours, and nodes that would overlap are moved apart.
@@ -15,7 +15,7 @@ export const COLUMN_GAP = 136;
 export const ROW_GAP = 24;
 const BEND_HEIGHT = 12;
 const PART_GAP = 48;
-/** Maximum number of bends. A graph that would need more is drawn without bends, which only improve its look. */
+/** Maximum number of bends. A graph that would need more is drawn without them, because bends only improve its look. */
 const MOST_BENDS = 6000;
 const SWEEPS = 6;
 
@@ -41,7 +41,7 @@ interface Part {
   edges: number[];
 }
 
-/** Returns the unconnected parts of the graph, the largest first; each in the given order. */
+/** Returns the unconnected parts of the graph, the largest first. The nodes and edges of each part keep the given order. */
 function partsOf(count: number, edges: readonly Edge[]): Part[] {
   const root = Int32Array.from({ length: count }, (_, index) => index);
   const find = (node: number): number => {
@@ -193,7 +193,7 @@ function settle(column: readonly number[], grid: Grid, wanted: (node: number) =>
     return;
   }
   // The offset of a node is the height of the nodes above it. Nodes do not overlap if their positions minus their offsets ascend.
-  // Blocks that would overlap are merged into one block.
+  // At first each node is a block. Blocks that would overlap are merged into one block.
   const starts: { sum: number; count: number; first: number }[] = [];
   const offset = new Float64Array(column.length);
   let down = 0;

@@ -372,8 +372,8 @@ impl TlsArguments {
         let has_certificate = self.cert_pem.is_some() || self.cert_file.is_some();
         let has_key = self.key_pem.is_some() || self.key_file.is_some();
         if has_certificate != has_key {
-            let message = "a certificate needs a key: set one of cert_pem and cert_file and one of key_pem and \
-                key_file, or none";
+            let message = "a certificate needs a key: set cert_pem or cert_file, and key_pem or key_file, or \
+                none of the four";
             return Err(ArgumentError::new("", message));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! A working copy of one revision of a repository, which the program `git` creates and updates.
+//! A working copy of one revision of a git repository. The program `git` creates and updates the copy.
 //!
 //! In: URL, revision and credentials. Out: texts of files. Secrets reach git through its environment and through files
 //! that only Alluvium's user can read. They are never arguments, because every user of the machine can see arguments.
@@ -97,7 +97,8 @@ impl Repository {
         &self.folder
     }
 
-    /// Updates the copy, and reads a file or the modules of a folder. Returns texts, each with its name in diagnostics.
+    /// Updates the copy, and reads the file at `path`, or all modules if `path` is a folder. Returns the texts, each
+    /// with its name in diagnostics.
     pub(super) fn pull(&self, path: &str) -> Result<Vec<(String, String)>, GitError> {
         match self.pull_once(path) {
             // A killed git leaves lock files. No other process uses the copy, so it can be deleted and created again.

@@ -60,7 +60,7 @@ pub(super) fn kinds<'a>(discovered: &Target, settings: &'a Settings) -> (Vec<&'a
 }
 
 impl ScrapeTarget {
-    /// Builds the scrape target for the profile `kind` of the target with these labels.
+    /// Builds the scrape target for the profile `kind` of the target with the labels `discovered`.
     pub(super) fn new(discovered: &Target, kind: &ProfileKind, settings: &Settings) -> Result<Self, TargetError> {
         let mut labels = discovered.clone();
         labels.retain(|_, value| !value.is_empty());
@@ -100,7 +100,7 @@ impl ScrapeTarget {
         })
     }
 
-    /// Returns the identity of the loop: all labels, the kind (because two kinds may share a URL) and the URL.
+    /// Returns the identity of the scrape loop: all labels, the kind (because two kinds may share a URL) and the URL.
     pub(super) fn identity(&self) -> Identity {
         Identity(self.labels.clone(), self.kind.clone(), self.url.clone())
     }
@@ -112,7 +112,7 @@ impl ScrapeTarget {
     }
 }
 
-/// Distinguishes a loop from all other loops.
+/// Distinguishes a scrape loop from all other scrape loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identity(Labels, ProfileKind, Url);
 

@@ -1,9 +1,9 @@
 //! Runs deletions: accepts a request and carries it out. The next round or start finishes a deletion that a crash or an
 //! error has interrupted.
 //!
-//! In: a [`Deletion`]. Out: new files without the profiles. For readers, the new files replace the old files in all
-//! tables in one step. If one covered file cannot be read, nothing is deleted and the request waits, so that the tables
-//! always agree.
+//! In: a [`Deletion`]. Out: new files without the selected profiles. For readers, the new files replace the old files
+//! in all tables in one step. If one file that the request covers cannot be read, nothing is deleted and the request
+//! waits, so that the tables always agree.
 
 use std::collections::HashMap;
 use std::fs;

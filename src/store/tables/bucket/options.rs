@@ -223,7 +223,7 @@ impl S3Options {
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.bucket)
             .with_virtual_hosted_style_request(self.virtual_hosted);
-        // These client options replace the options from the environment, because they contain the timeouts.
+        // `client` replaces the client options from the environment, because `client` contains the timeouts.
         let mut client = client;
         if let Some(url) = self.endpoint_url()? {
             client = client.with_allow_http(url.starts_with("http://"));
