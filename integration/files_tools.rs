@@ -3,8 +3,8 @@
 //!
 //! In: programs of `fixtures/files` and `fixtures/java`, profiled here. The modules `files_rbspy` and `files_samply`
 //! test rbspy and samply. If a profiler is missing, the test prints a line and is skipped; if `CI` is set, it fails.
-//! The programs of some formats cannot be installed from a registry (dotnet-trace, Xcode). `src/wire/files` tests these
-//! formats with files made from their descriptions.
+//! Some formats are written only by programs that no registry contains (dotnet-trace, Xcode). `src/wire/files` tests
+//! these formats with files made from their descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -377,7 +377,8 @@ fn a_profile_of_node_has_its_time_its_names_and_its_lines() {
     assert_eq!(told.kind, "wall:wall:nanoseconds");
     let file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let number = |value: &Value| value.as_i64().unwrap();
-    // The time from the first sample to the end. Samples at the root are in no function.
+    // The time from the first sample to the end of the profile. The total does not contain samples at the root, which
+    // are in no function.
     let micros = number(&file["endTime"]) - number(&file["startTime"]) - number(&file["timeDeltas"][0]);
     let off = (told.total - micros * 1000).abs();
     assert!(off < 20_000_000, "{} of {micros} us", told.total);
@@ -385,7 +386,8 @@ fn a_profile_of_node_has_its_time_its_names_and_its_lines() {
     assert!(told.places.contains("work burn.js:3"), "{:?}", told.places);
 }
 
-/// Returns the time between the samples of each profile of a trace, in microseconds, by process and profile id.
+/// Returns the time from the first to the last sample of each profile of a trace, in microseconds, by process and
+/// profile id.
 fn sampled_micros(json: &[u8]) -> BTreeMap<String, i64> {
     let trace: Value = serde_json::from_slice(json).unwrap();
     let mut deltas: BTreeMap<String, Vec<i64>> = BTreeMap::new();

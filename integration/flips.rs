@@ -2,9 +2,10 @@
 //! response, or an error that names the file. There is never a wrong response or a panic.
 //!
 //! Each flip happens in a copy of a folder that a killed process left. The folder contains files of all tables (some
-//! merged), entries, checkpoints and their checksums, a log with records that are in no file, and a pending deletion.
-//! Half of the flips happen while no process uses the folder, and half while a store has it open. Then everything is
-//! queried, merged, deleted, queried again, and checked.
+//! merged), entries, checkpoints and checksums of the tables' logs, a write-ahead log with records that are in no
+//! Parquet file, and a pending deletion. Half of the flips happen while no process uses the folder, and half while a
+//! store has it open. Then the test queries all rows, runs the pending deletion, merges, and checks the folder. It
+//! repeats the queries after the deletion and after the merge.
 //!
 //! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` selects a single one.
 
@@ -177,7 +178,7 @@ impl Base {
         base
     }
 
-    /// Returns a copy of the folder. Parquet files and table log files are never written in place, so the copies are
+    /// Returns a copy of the folder. Parquet files and table log files are never written in place, so their copies are
     /// links, except for the file to alter.
     fn copied(&self, altered: Option<&str>) -> TempDir {
         let (from, to) = (self.folder.path().join("data"), folder_beside(self.folder.path()));
@@ -279,7 +280,8 @@ impl Flip {
         }
     }
 
-    /// Returns whether an error names the file, or the file whose checksums it contains.
+    /// Returns whether an error names the file. If the file contains checksums, the error names the file to which they
+    /// belong.
     fn is_named_by(&self, error: &str) -> bool {
         let name = Path::new(&self.path)
             .file_name()
@@ -341,7 +343,7 @@ impl Trial<'_> {
                 .collect::<Vec<_>>()
         };
         Err(format!(
-            "{action}: another answer: {:?} of {:?} or {:?} rows",
+            "{action}: wrong rows: the tables have {:?} rows, expected {:?} or, after the deletion, {:?}",
             count(&found),
             count(&self.base.before),
             count(&self.base.after)
@@ -421,7 +423,8 @@ fn try_one(base: &Base, runtime: &Runtime, number: u64) -> (&'static str, Outcom
     );
 }
 
-/// Every part of a Parquet file is verified when a query reads it. Without this verification, some flips change values.
+/// Every part of a Parquet file is verified when a query reads it. Without this verification, some flips would change
+/// values.
 #[test]
 fn a_query_of_an_altered_file_is_an_error_that_names_it() {
     const PLACES: u64 = 12;
@@ -434,7 +437,7 @@ fn a_query_of_an_altered_file_is_an_error_that_names_it() {
         let live = snapshot.files.iter().find(|file| file.table == table).unwrap();
         let path = copied.path().join("tables").join(&live.path);
         let sound = fs::read(&path).unwrap();
-        // The folder contains links to files that other tests share.
+        // The path is a link. Without the removal, the writes would also change the file of `base`.
         fs::remove_file(&path).unwrap();
         for place in 0..PLACES {
             let mut bytes = sound.clone();
@@ -477,7 +480,7 @@ fn a_flipped_bit_anywhere_is_an_error_that_names_the_file_or_changes_nothing() {
         let judges: Vec<_> = (0..JUDGES).map(|_| scope.spawn(judge)).collect();
         let parts: Vec<_> = judges.into_iter().map(|judge| judge.join().unwrap()).collect();
         let problems: Vec<u64> = parts.iter().flat_map(|(_, problems)| problems.clone()).collect();
-        assert!(problems.is_empty(), "{} flips are wrong: {problems:?}", problems.len());
+        assert!(problems.is_empty(), "{} flips failed: {problems:?}", problems.len());
         parts.into_iter().flat_map(|(outcomes, _)| outcomes).collect::<Vec<_>>()
     });
     let mut counts: BTreeMap<(&str, Outcome), u64> = BTreeMap::new();

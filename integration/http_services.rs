@@ -225,7 +225,7 @@ async fn an_uploaded_profile_is_drawn_kept_and_compared_and_is_in_no_table() {
         text_graph["flamebearer"]["names"],
         json!(["total", "main", "idle", "work"])
     );
-    assert_eq!(text_graph["flamebearer"]["numTicks"], 7, "a line counts as written");
+    assert_eq!(text_graph["flamebearer"]["numTicks"], 7, "sum of all line counts");
 
     let (_, listed) = ask("List", "one", json!({})).await;
     let ids: Vec<&Value> = listed["profiles"]
@@ -257,7 +257,7 @@ async fn an_uploaded_profile_is_drawn_kept_and_compared_and_is_in_no_table() {
         &json!({}),
     )
     .await;
-    assert_eq!(stats, (200, json!({})), "nothing of it is stored");
+    assert_eq!(stats, (200, json!({})), "uploads are not stored");
     for (name, question, status) in [
         ("Upload", json!({"name": "a", "profile": "%%"}), 400),
         ("Upload", json!({"name": "a"}), 400),

@@ -297,8 +297,8 @@ async fn a_bucket_that_answers_late_or_in_part_is_never_believed_in_part() {
             if site.liar.told.load(Ordering::SeqCst) > 0 {
                 break;
             }
-            // The proxy could not lie, because the server had already read the files that it needs. So the test makes a
-            // new file.
+            // The proxy has not lied yet, because the queries caused too few requests to which this lie applies. So the
+            // test makes a new file.
             assert!(Instant::now() < deadline, "{lie:?} never happened");
             site.push().await;
             let _ = client().post(format!("{}/flush", site.server.url)).send().await;

@@ -149,7 +149,7 @@ fn json_form(file: &FileDescriptorProto, message: &DescriptorProto, used: &Used)
     }
     assert!(
         message.field.len() <= 64,
-        "{name}: `wire::json` marks the fields it has seen in 64 bits"
+        "{name}: `wire::json` supports at most 64 fields, because it has a bit for each field in a 64-bit number"
     );
     let real_oneofs = message
         .field

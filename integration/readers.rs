@@ -261,7 +261,7 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
             for (table, total) in found.into_iter().enumerate() {
                 assert!(
                     total % known::TOTAL == 0 && total >= last[table] && total <= pushed * known::TOTAL,
-                    "{reader}: {readings:?}, {pushed} were pushed"
+                    "{reader}: the sums {readings:?} do not fit {pushed} pushed profiles"
                 );
                 last[table] = total;
             }

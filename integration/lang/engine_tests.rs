@@ -318,8 +318,8 @@ async fn a_component_that_panics_is_restarted() {
         .load("test.counter \"c\" {\n\tto     = 7\n\tpanics = 3\n}\n")
         .await
         .unwrap();
-    until("it ran to its end", || engine.export("test.counter.c") == Some(7)).await;
-    until("it is healthy", || engine.controller.healthy()).await;
+    until("the last value", || engine.export("test.counter.c") == Some(7)).await;
+    until("`test.counter.c` is healthy", || engine.controller.healthy()).await;
     engine.end().await;
 }
 
@@ -640,7 +640,7 @@ async fn one_that_does_not_end_delays_nobody_who_does_not_depend_on_it() {
     assert_eq!(
         message("test.counter.below"),
         "component stopped",
-        "it began to stop at the deadline"
+        "`below` stops after `stuck` was aborted"
     );
     assert_eq!(message("test.value.alone"), "component stopped");
 }

@@ -36,7 +36,7 @@ pub(super) struct TestProfile {
     pub profile_type: String,
     pub time_ms: i64,
     pub id: String,
-    /// Frames leaf first, value, and span.
+    /// For each sample: the frames (the leaf first), the value, and the id of the span.
     pub samples: Vec<(Vec<OwnedFrame>, i64, Option<String>)>,
 }
 
@@ -185,8 +185,8 @@ impl TestStore {
         self
     }
 
-    /// For each file of the snapshot, adds an entry for a missing file, which `change` may modify. A query that opens a
-    /// missing file fails.
+    /// For each file of the snapshot, adds an entry that names a missing file. `change` may modify this entry. A query
+    /// that opens a missing file fails.
     pub(super) fn list_missing(&self, change: impl Fn(&mut FileEntry)) -> &Self {
         let mut state = self.state.lock();
         let mut missing: Vec<FileEntry> = state.files.clone();
@@ -357,10 +357,10 @@ fn start_lines(stacks: &[&[OwnedFrame]]) -> ArrayRef {
 fn frames(stacks: &[&[OwnedFrame]]) -> ArrayRef {
     let schema = Table::Stacks.schema();
     let DataType::List(element) = schema.field_with_name("frames").unwrap().data_type().clone() else {
-        panic!("frames are a list")
+        panic!("the column `frames` must be a list")
     };
     let DataType::Struct(fields) = element.data_type().clone() else {
-        panic!("a frame is a struct")
+        panic!("an element of the column `frames` must be a struct")
     };
     let all: Vec<&OwnedFrame> = stacks.iter().flat_map(|stack| stack.iter()).collect();
     let text = |values: Vec<&str>| -> ArrayRef { Arc::new(StringArray::from(values)) };

@@ -422,7 +422,7 @@ mod tests {
         let all = Connections::new(3, None);
         let places = [all.place().await, all.place().await, all.place().await];
         let first = places[0].requests().begin();
-        // This connection was the last to begin to wait.
+        // After this request, `places[1]` is the connection that began to wait last.
         drop(places[1].requests().begin());
         let mut next = pin!(all.place());
         assert!(futures::poll!(next.as_mut()).is_pending());

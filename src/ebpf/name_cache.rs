@@ -40,7 +40,7 @@ pub struct NameCache {
 struct WindowWork {
     /// Bytes of names that were looked up.
     names: usize,
-    /// Bytes that were read for indexes.
+    /// Bytes of files that were read to build indexes of functions.
     read: u64,
     /// Steps through debug information.
     steps: usize,
@@ -160,8 +160,8 @@ impl NameCache {
         names
     }
 
-    /// Counts that a process has no names in a window because the profiles are too large. The omission is logged once
-    /// per window.
+    /// Counts that a process has no names in a window, because the profiles written before it in this window are too
+    /// large. The omission is logged once per window.
     pub(crate) fn count_omission(&self, process: &ProcessInfo, said: &LoggedOmissions) {
         self.opener
             .bounds
@@ -362,7 +362,7 @@ mod tests {
         let one = fill(&mut cache.kernel.names);
         assert!(one < cache.budget.names() && one * 2 > cache.budget.names(), "{one}");
         cache.end_window();
-        assert_eq!(cache.bytes(), one, "all of it has room");
+        assert_eq!(cache.bytes(), one, "names within the budget stay");
         let file = cache.files.entry(FileId(20)).or_default();
         file.last_window = 1;
         fill(&mut file.names);
@@ -439,7 +439,7 @@ mod tests {
             assert_eq!(
                 name(&mut cache, 20, &one, 0x1000).as_deref(),
                 Some("work"),
-                "it is known"
+                "a known name needs no look-up"
             );
             assert_eq!(name(&mut cache, 21, &other, 0x1010), None);
             assert_eq!(programs.left_out(), index as u64 + 1);

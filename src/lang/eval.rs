@@ -273,7 +273,7 @@ pub fn field(source: &Source, value: &Value, name: &Identifier) -> Result<Value,
             Some(near) => Some(format!("did you mean `{near}`?")),
             None if (1..=12).contains(&fields.len()) => {
                 let all: Vec<&str> = names().collect();
-                Some(format!("its fields: {}", all.join(", ")))
+                Some(format!("available fields: {}", all.join(", ")))
             }
             None => None,
         };

@@ -107,7 +107,7 @@ pub(super) async fn of_server(server: &ServerArgs, question: &Question) -> anyho
     let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
     let columns = merged(bytes, question)?;
     let profile = columns.get();
-    // The response has only the requested type, whatever the server calls it.
+    // If the response has only one type, it is the requested type, whatever the server calls it.
     let value = match profile.sample_types.len() {
         1 => 0,
         _ => sample_type(profile, &question.profile_type.sample_type)?,

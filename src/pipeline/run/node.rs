@@ -328,12 +328,12 @@ impl Node {
         worst.clone()
     }
 
-    /// Sets the health of the last evaluation of its arguments.
+    /// Sets the health of the last evaluation of the node's arguments.
     pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         self.shared.set(|aspects| &mut aspects.evaluation, state, message);
     }
 
-    /// True if the last evaluation of its arguments failed.
+    /// True if the last evaluation of the node's arguments failed.
     pub(crate) fn evaluation_failed(&self) -> bool {
         self.shared.health.lock().evaluation.state == HealthState::Unhealthy
     }
@@ -424,7 +424,7 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
             HealthState::Exited,
             format!("{reason}; it is restarted in {}", alluvium_base::duration::format(wait)),
         );
-        // Add up to a fifth, so that components that failed together do not restart together.
+        // The wait is up to a fifth longer, so that components that failed together do not restart together.
         let jitter = rand::rng().random_range(0.0..0.2);
         tokio::select! {
             () = tokio::time::sleep(wait.mul_f64(1.0 + jitter)) => {}

@@ -308,7 +308,7 @@ mod tests {
     fn claims_become_a_name_roles_and_tenants() {
         let who = identity(&options(), &claims(json!({})));
         assert_eq!(&*who.name, "ada@example.com");
-        // `admin` is not a role here, because the mapping does not contain it.
+        // `admin` is not a role here, because `OidcOptions::roles` does not contain it.
         assert!(who.rights.has(Right::Read) && !who.rights.has(Right::Admin));
         assert_eq!(who.tenants.ids(), ["shop"]);
         let nobody = identity(

@@ -5,9 +5,9 @@
 //!
 //! The server is not involved, and nothing is locked or changed. Files of tables and entries of their logs never
 //! change, so the last copied entry of a table's log determines which files the copy needs. All tables must end with
-//! the same flush. The write-ahead log is copied before the tables, so the tables contain every segment that a flush
-//! removes from the log meanwhile. If a file disappears before it is copied, or if the parts of the copy disagree, the
-//! copy starts another attempt.
+//! the same flush. The write-ahead log is copied before the tables, so the tables contain the profiles of every
+//! segment that a flush removes from the log meanwhile. If a file disappears before it is copied, or if the parts of
+//! the copy disagree, the copy starts another attempt.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

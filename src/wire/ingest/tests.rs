@@ -34,7 +34,7 @@ fn read_all(
     match read {
         Ok(profiles) => Ok(profiles),
         Err(ReadError::Refused(error)) => Err(error),
-        Err(ReadError::LargerThanAnnounced) => panic!("opened with room for all"),
+        Err(ReadError::LargerThanAnnounced) => panic!("an upload opened with `AtMost` is larger than announced"),
     }
 }
 

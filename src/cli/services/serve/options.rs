@@ -166,7 +166,7 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
     for token in file.tokens {
         let name = token.name;
         let Some(text) = secret(token.token, token.token_file, "admin.tokens token_file")? else {
-            bail!("admin.tokens: `{name}` needs a token or a token_file");
+            bail!("admin.tokens: `{name}` needs either a token or a token_file");
         };
         let tenants = tenant_ids(&token.tenants).with_context(|| format!("admin.tokens: `{name}`"))?;
         let token = AdminToken::new(&name, &text, tenants).context("admin.tokens")?;
@@ -261,7 +261,7 @@ fn postgres_options(
     for user in file.users {
         let name = user.name;
         let Some(password) = secret(user.password, user.password_file, "postgres.users password_file")? else {
-            bail!("postgres.users: user `{name}` needs a password or a password_file");
+            bail!("postgres.users: user `{name}` needs either a password or a password_file");
         };
         let tenants = tenant_ids(&user.tenants).with_context(|| format!("postgres.users: `{name}`"))?;
         options.users.push(PostgresUser {
@@ -382,7 +382,7 @@ mod tests {
             ("ops", [TenantId::anonymous()].as_slice())
         );
         for (line, word) in [
-            ("tenants: [a]", "needs a token"),
+            ("tenants: [a]", "needs either a token"),
             ("token: short", "at least 16"),
             ("token_file: /missing/token", "cannot read"),
             ("token: 0123456789abcdef\n      tenants: [a/b]", "a/b"),

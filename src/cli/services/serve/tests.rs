@@ -98,7 +98,7 @@ impl Site {
             .unwrap();
         let url = format!("http://{}", server.local_addr());
         let task = tokio::spawn(server.run(shutdown.clone()));
-        // Only the first test installs the provider; in the other tests this call fails without harm.
+        // Only the first call in the process installs the crypto provider; later calls fail without harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             url,

@@ -286,7 +286,7 @@ users:
             ..
         } = options.credential
         else {
-            panic!("no file of tokens");
+            panic!("the credential is not a token file");
         };
         assert_eq!(path, Path::new("/etc/me/token"));
     }

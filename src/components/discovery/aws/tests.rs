@@ -265,7 +265,7 @@ async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
     assert_eq!(
         amazon.asked().last().map(String::as_str),
         Some("GetInstances {}"),
-        "the machine answers first"
+        "the last request is the one to Lightsail"
     );
     let full = format!("{}/v1/credentials", amazon.url);
     let container = Environment::from([

@@ -69,12 +69,12 @@ arguments! {
         subscription_id: NotEmpty<Arc<str>>,
     }
     blocks {
-        /// Authenticates with a managed identity of the machine.
+        /// Authenticates with a managed identity of the machine on which the collector runs.
         managed_identity: Option<ManagedIdentity>,
         /// Authenticates as an application with a secret.
         oauth: Option<OAuth>,
         /// Authenticates with the first of these credentials that exists: environment variables, a workload identity,
-        /// an identity of the machine. Azure's own tools have the same order.
+        /// a managed identity of the collector's machine. Azure's own tools use the same order.
         sdk_auth: Option<SdkAuth>,
         /// TLS settings for the connection to the server.
         tls_config: Option<TlsArguments>,
@@ -88,7 +88,7 @@ arguments! {
 arguments! {
     /// The body of `managed_identity { }`.
     pub(crate) struct ManagedIdentity {
-        /// Client ID of the managed identity. If empty, the machine's default identity is used.
+        /// Client ID of the managed identity. If empty, the default identity of the collector's machine is used.
         client_id: Arc<str>,
     }
 }

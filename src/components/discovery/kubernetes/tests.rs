@@ -78,7 +78,8 @@ fn body(server: &ApiServer, role: &str) -> Body {
     Body::new().text("api_server", &server.url).text("role", role)
 }
 
-/// Returns the targets of the objects that a server has, without the prefix of the labels.
+/// Waits until the objects of the server have become `count` targets, and returns the targets. The names of labels lack
+/// the prefix `__meta_kubernetes_`.
 async fn targets(server: &ApiServer, body: &Body, count: usize) -> Vec<String> {
     let followed = Followed::start(body);
     eventually("targets", || followed.targets().len() == count).await;
@@ -559,7 +560,7 @@ async fn a_server_that_is_busy_is_asked_again_without_a_new_list() {
     let followed = Followed::start(&body(&server, "pod"));
     followed.until_trouble("429 Too Many Requests: too many requests").await;
     followed.until_addresses(&["10.0.0.1:8080"]).await;
-    // After such a refusal the watch resumes where it ended.
+    // If the server refuses a watch with status 429, the watch resumes later where it ended.
     server.refuse(429, "again", None);
     server.refuse(429, "and again", None);
     server.refuse(429, "and again", None);
@@ -643,10 +644,10 @@ async fn objects_that_change_without_a_change_of_their_targets_export_nothing() 
     server.put("pods", pod("shop", "b", "10.0.0.2"));
     followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
     let (Setting::Array(before), Setting::Array(after)) = (before, followed.recorder.export("targets")) else {
-        panic!("no lists");
+        panic!("an export is not a list");
     };
     let (Setting::Object(before), Setting::Object(after)) = (&before[0], &after[0]) else {
-        panic!("no targets");
+        panic!("an element of an export is not a target");
     };
     assert!(
         std::sync::Arc::ptr_eq(before, after),

@@ -94,7 +94,7 @@ fn the_trial() {
     }
     assert!(
         failed.is_empty(),
-        "these components break the contract, for the reasons above: {failed:?}"
+        "these components break the contract, for the reasons printed above: {failed:?}"
     );
 }
 
@@ -226,7 +226,7 @@ async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row
         stop.cancel();
         let ended = tokio::time::timeout(LONGEST, running).await;
         let ended = ended.unwrap_or_else(|_| panic!("{}: the {round} did not stop", row.name));
-        ended.expect("no panic").expect("a clean end");
+        ended.expect("a panic ended the run").expect("an error ended the run");
     }
     if let Err(error) = update(&component, &bodies.other).await {
         panic!("{}: an update was refused between runs: {error}", row.name);
@@ -276,7 +276,7 @@ async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArgume
             stop.cancel();
             let ended = tokio::time::timeout(LONGEST, running).await;
             let ended = ended.unwrap_or_else(|_| panic!("{}: does not stop after {polls} polls", definition.name()));
-            ended.expect("a clean end");
+            ended.expect("an error ended the run");
         }
     }
     is_reached
@@ -318,7 +318,7 @@ async fn update(component: &Arc<dyn AnyComponent>, arguments: &ValidArguments) -
     updated.map_err(|error| error.to_string())
 }
 
-/// The scope of bodies. Its only name is `sink`, a receiver.
+/// The scope in which bodies are evaluated. Its only name is `sink`, a receiver.
 struct Names(Value);
 
 impl Scope for Names {

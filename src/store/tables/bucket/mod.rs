@@ -1,9 +1,9 @@
 //! The bucket that holds the tables: its client, its cache, and the few operations that the store's threads need.
 //!
-//! In: [`BucketOptions`] and a local folder. Out: blocking operations for the store's threads, and an `object_store`
-//! for queries that reads through the cache. Requests run in a small runtime that belongs to the bucket. They therefore
-//! depend neither on a busy server runtime nor on a runtime of the caller. The blocking operations must be called
-//! outside of any runtime.
+//! In: [`BucketOptions`] and a local folder. Out: blocking operations for the store's threads, and for queries an
+//! `object_store` that reads through the cache. Requests run in a small runtime that belongs to the bucket. They
+//! therefore depend neither on a busy server runtime nor on a runtime of the caller. The blocking operations must be
+//! called outside of any runtime.
 
 mod cache;
 mod counted;
@@ -227,8 +227,8 @@ impl Bucket {
             {
                 data
             } else {
-                // These blocks are not cached: inputs of a merge are not read again, and would evict blocks that
-                // queries need.
+                // These blocks are not added to the cache: inputs of a merge are not read again, and would evict
+                // blocks that queries need.
                 let (store, location) = (self.store.clone(), location.clone());
                 let end = size.min(at + MAX_PUT_BYTES);
                 self.run(async move { store.get_range(&location, at..end).await })?

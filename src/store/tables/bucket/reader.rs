@@ -260,7 +260,7 @@ mod tests {
         while cache.written_bytes() < data.len() as u64 {
             assert!(
                 std::time::Instant::now() < deadline,
-                "{} of {} bytes are kept",
+                "timed out: only {} of {} cached bytes are readable",
                 cache.written_bytes(),
                 cache.bytes()
             );
