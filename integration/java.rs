@@ -273,9 +273,12 @@ async fn a_virtual_machine_without_an_agent_is_profiled_with_async_profiler() {
     for _ in 0..2 {
         *seen.lock().unwrap() = Seen::default();
         let mut again = self::collector(folder.path(), &url, &library.display().to_string());
-        until(&seen, &mut [&mut again, &mut java], "CPU again", |seen| {
-            has(seen, "process_cpu:cpu", "Busy.burn")
-        })
+        until(
+            &seen,
+            &mut [&mut again, &mut java],
+            "CPU profiles of another collector",
+            |seen| has(seen, "process_cpu:cpu", "Busy.burn"),
+        )
         .await;
         again.kill();
     }

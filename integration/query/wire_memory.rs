@@ -1,8 +1,9 @@
 //! Memory that the PostgreSQL port uses for its clients: statements, portals, names, values, parts of messages.
 //!
-//! Scenario: clients that prepare and bind as much as they can and never sync, at a port with little memory and at the
-//! real program. Guarantee: if a message exceeds the limit, the server refuses it and sends an error code. The memory
-//! of the process stays within its limit, and all other clients work as before.
+//! Scenario: clients prepare and bind as much as they can and never sync. They use a port with little memory, and the
+//! port of the real program. Guarantee: if a message exceeds a limit, such as the memory of the port, the server
+//! refuses it and sends an error code. The memory of the process stays within its limit, and all other clients work as
+//! before.
 
 use std::iter;
 use std::time::Duration;
@@ -101,7 +102,8 @@ impl Client {
         (kinds, code)
     }
 
-    /// Sends a message and requests its response. Returns `None` on success, or the code of the error.
+    /// Sends a message and requests its response. Returns `None` if the response has the kind `good`, or the code of
+    /// the error.
     async fn ask(&mut self, bytes: &[u8], good: u8) -> Option<String> {
         // The server may have closed the connection before it has read everything.
         let _ = self.0.write_all(&[bytes, &flush()].concat()).await;
@@ -263,7 +265,7 @@ async fn again(address: &str) -> Client {
     };
     tokio::time::timeout(PATIENCE, connected)
         .await
-        .expect("the memory of disconnected clients is free")
+        .expect("the memory of disconnected clients is not free")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -224,8 +224,8 @@ impl MemoryMetrics {
 }
 
 /// Measures the memory of this process until `shutdown`, and exports the memory of `parts` at each measurement. Above
-/// 15/16 of the limit it drops the caches of the query engine. If that does not help, `pressure` reports that memory is
-/// short until the process is below 7/8 of the limit.
+/// 15/16 of the limit it drops the caches of the query engine. If that does not help, `pressure` reports a shortage of
+/// memory until the process uses less than 7/8 of the limit.
 pub(crate) async fn watch(
     limit: MemoryLimit,
     engine: QueryEngine,

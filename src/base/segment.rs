@@ -24,8 +24,8 @@ pub const KEYED_HEADER_BYTES: usize = 20;
 /// Number of bytes that precede each payload: its length and its checksum.
 pub const RECORD_HEADER_BYTES: usize = 8;
 
-/// Maximum number of payload bytes that all searches for valid records in one segment read to compute checksums.
-/// Searches of this length take some seconds.
+/// Maximum total size of the payloads whose checksums are computed while one segment is searched for valid records.
+/// The checksums of so many bytes take some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_search_among_many_plausible_lengths_ends() {
-        // Each offset reads as the start of a record of 64 KiB or more.
+        // At each offset, the bytes are a possible length of a record: 64 KiB, 256 bytes, 1 byte or 16 MiB.
         let payload = [0, 0, 1, 0].repeat(1 << 18);
         let mut data = segment(&[b"one", &payload]);
         data.pop();

@@ -207,7 +207,7 @@ impl Binary {
 #[derive(Debug)]
 pub struct BinaryFunctions {
     functions: Functions<Source>,
-    /// Number of bytes read for the indexes.
+    /// Number of bytes of files that were read to index the functions.
     pub read: u64,
 }
 
@@ -240,7 +240,7 @@ impl BinaryFunctions {
         })
     }
 
-    /// Returns the size of the indexes and of unpacked symbols in bytes.
+    /// Returns the size of the indexes of functions and of unpacked symbols, in bytes.
     pub fn bytes(&self) -> usize {
         self.functions.bytes()
     }

@@ -251,14 +251,14 @@ fn pin_in(root: Root, path: &str, ending: AllowedFile) -> io::Result<OwnedFd> {
 
 /// Opens the file of a mapping with `O_PATH`, even if the path of the mapping leads to a different file by now.
 fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
-    // This is a magic link, too. Following it requires CAP_CHECKPOINT_RESTORE.
+    // Like `/proc/<pid>/root`, this path is a magic link. Following it requires CAP_CHECKPOINT_RESTORE.
     let path = format!("/proc/{}/map_files/{:x}-{:x}", key.pid, line.start, line.end);
     let pinned = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     key.check()?;
     Ok(pinned)
 }
 
-/// Opens a file for reading that is already open with `O_PATH`, if it is a regular file and `check` accepts it.
+/// Opens the file of an `O_PATH` descriptor for reading, if it is a regular file and `check` accepts it.
 fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusal>) -> Result<File, Failure> {
     let failed = |error: Errno| Failure::of(&error.into());
     let seen = fstat(pinned).map_err(failed)?;
@@ -350,14 +350,14 @@ mod tests {
     fn without_waiting<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = channel();
         std::thread::spawn(move || sender.send(run()));
-        receiver.recv_timeout(Duration::from_mins(1)).expect("it waits")
+        receiver.recv_timeout(Duration::from_mins(1)).expect("the call blocks")
     }
 
     fn count(opener: &Opener, why: Refusal) -> u64 {
         assert_eq!(
             opener.refused().iter().sum::<u64>(),
             opener.refused()[why as usize],
-            "only {}",
+            "files were refused for other reasons than {}",
             why.name()
         );
         opener.refused()[why as usize]
@@ -578,7 +578,7 @@ mod tests {
             opener
                 .open_at(root, &at("link"), AllowedFile::FileOrLink, None)
                 .is_none(),
-            "it is gone"
+            "a file of an ended process was opened"
         );
     }
 }

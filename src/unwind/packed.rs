@@ -30,7 +30,7 @@ const PAGES_AT: u32 = 4;
 const ROWS_AT: u32 = 5;
 /// Header word with the number of words before the rules.
 const RULES_AT: u32 = 6;
-/// Number of words before the first rules, which are also in the header.
+/// Number of words of the header before its copy of the most frequent rules.
 const FIRST_RULES_AT: u32 = 8;
 const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 
@@ -211,7 +211,7 @@ fn rules_of(rows: &[Row]) -> (Vec<u32>, Numbers) {
 /// look-up in the full map.
 struct Numbers {
     all: HashMap<u32, u32>,
-    /// A direct-mapped cache of rules and their numbers. Bits of the rule are the index.
+    /// A direct-mapped cache of rules and their numbers. The index is a hash of the rule.
     recent: Vec<(u32, u32)>,
 }
 
@@ -231,7 +231,7 @@ impl Numbers {
         (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::CACHE_ENTRIES.trailing_zeros())) as usize
     }
 
-    /// Returns the number of a rule, after assigning `next` if it has none yet.
+    /// Returns the number of a rule. If the rule has no number yet, assigns `next` to it first.
     fn learn(&mut self, rule: u32, next: u32) -> u32 {
         let Some(place) = self.recent.get_mut(Self::place(rule)) else {
             return next;

@@ -162,7 +162,7 @@ impl Row {
         u64::from(u32::from_le_bytes([low, middle, high, 0])) * 8
     }
 
-    /// Returns the row that is used without a table. It follows the chain of frame pointers.
+    /// Returns the row that is used for a file without a table. It follows the chain of frame pointers.
     pub(crate) fn frame_pointers(arch: Arch) -> Self {
         let extra = match arch {
             Arch::X86_64 => aux::LOST,
@@ -195,8 +195,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Sorts rows and drops those that repeat the row before. If several rows have the same address, the last one
-    /// counts, but a gap ([`Rule::None`]) never replaces a rule.
+    /// Sorts rows and drops those that repeat the rule of the row before. If several rows have the same address, the
+    /// last one counts, but a gap ([`Rule::None`]) never replaces a rule.
     pub fn new(mut rows: Vec<Row>) -> Self {
         let key = |row: &Row| (row.pc, row.rule != Rule::None as u8);
         // A sort needs half as much memory again, so rows that an earlier call has sorted are not sorted again.

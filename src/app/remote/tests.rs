@@ -212,7 +212,7 @@ impl Collector {
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !done() {
-        assert!(Instant::now() < deadline, "timed out: {what}");
+        assert!(Instant::now() < deadline, "timed out while waiting until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -231,8 +231,11 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     );
     let text = format!("{}{block}", relabel("own"));
     collector.load(&text).await;
-    until("it runs", || collector.running() == ["remotecfg/discovery.relabel.a"]).await;
-    until("the server knows that it runs", || {
+    until("component a runs", || {
+        collector.running() == ["remotecfg/discovery.relabel.a"]
+    })
+    .await;
+    until("the server has the status `applied`", || {
         fleet.told() == [(RemoteConfigStatuses::Applied.into(), String::new())]
     })
     .await;
@@ -276,7 +279,7 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     // A reload sends a request at once; an unchanged configuration is not loaded again.
     let first = collector.remote.controller().last_load().unwrap().time;
     collector.load(&text).await;
-    until("the server was asked", || {
+    until("the server has answered `not modified`", || {
         collector.has("remotecfg_last_load_not_modified 1")
     })
     .await;
@@ -284,11 +287,11 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     // A changed configuration is loaded.
     fleet.office.lock().content = relabel("a") + &relabel("b");
     collector.load(&text).await;
-    until("both run", || collector.running().len() == 2).await;
+    until("both components run", || collector.running().len() == 2).await;
     assert_eq!(fleet.office.lock().registered.len(), 1);
     // Without the block the collector sends no requests and runs no remote components.
     collector.load(&relabel("own")).await;
-    until("nothing runs", || collector.running().is_empty()).await;
+    until("no component runs", || collector.running().is_empty()).await;
     assert_eq!(fleet.office.lock().unregistered, ["me"]);
     assert!(collector.own.has_component("discovery.relabel.own"));
     collector.stop().await;
@@ -300,14 +303,14 @@ async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
     let collector = fleet.collector();
     let block = fleet.block("\tid = \"me\"");
     collector.load(&block).await;
-    until("it runs", || {
+    until("component good runs", || {
         collector.running() == ["remotecfg/discovery.relabel.good"]
     })
     .await;
-    until("the server knows", || fleet.told().len() == 1).await;
+    until("the server has a status", || fleet.told().len() == 1).await;
     fleet.office.lock().content = format!("{}nonsense \"x\" {{ }}\n\nlogging {{ }}\n", relabel("new"));
     collector.load(&block).await;
-    until("the server knows that it is wrong", || fleet.told().len() == 2).await;
+    until("the server has a second status", || fleet.told().len() == 2).await;
     let (status, message) = fleet.told().remove(1);
     assert_eq!(status, i32::from(RemoteConfigStatuses::Failed));
     assert!(
@@ -327,7 +330,7 @@ async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
     fleet.office.lock().is_away = true;
     let collector = fleet.collector();
     collector.load(&block).await;
-    until("the last good one runs", || {
+    until("the cached configuration runs", || {
         collector.running() == ["remotecfg/discovery.relabel.good"]
     })
     .await;
@@ -341,8 +344,8 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
     // Without an `id`, the collector generates and stores an id.
     let block = fleet.block("");
     collector.load(&block).await;
-    until("it runs", || collector.running().len() == 1).await;
-    until("the server knows", || fleet.told().len() == 1).await;
+    until("a component runs", || collector.running().len() == 1).await;
+    until("the server has a status", || fleet.told().len() == 1).await;
     let id = fleet.office.lock().registered[0].id.clone();
     fleet.office.lock().is_away = true;
     collector.load(&block).await;
@@ -355,7 +358,7 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
 
     let collector = fleet.collector();
     collector.load(&block).await;
-    until("it runs again", || {
+    until("the cached configuration runs", || {
         collector.running() == ["remotecfg/discovery.relabel.a"]
     })
     .await;
@@ -366,7 +369,7 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
         office.registered.clear();
     }
     collector.load(&block).await;
-    until("what the server has now runs", || {
+    until("the new configuration runs", || {
         collector.running() == ["remotecfg/discovery.relabel.b"]
     })
     .await;

@@ -227,7 +227,7 @@ const OF_GO: [&str; 4] = [
     "PPROF_MUTEX_PROFILING_PERCENT",
 ];
 
-/// Logs the variables that have no effect here.
+/// Logs the variables of [`OF_GO`] that are set, because they have no effect here.
 fn mention(environment: &dyn Fn(&str) -> Option<String>) {
     for variable in OF_GO.iter().filter(|name| environment(name).is_some()) {
         tracing::info!(

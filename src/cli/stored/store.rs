@@ -83,7 +83,7 @@ enum StoreCommand {
     Vacuum {
         #[command(flatten)]
         folder: Folder,
-        /// Grace period. Readers that opened a table earlier may still need its files.
+        /// Grace period. Readers that opened the table before a file was removed may still need the file.
         #[arg(long, value_name = "DURATION", default_value = "1h")]
         grace: String,
     },

@@ -60,7 +60,7 @@ impl Body {
 
     /// Returns the arguments with which a component is built.
     pub(crate) fn arguments<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Arc<A> {
-        self.read(definition).expect("arguments are valid")
+        self.read(definition).expect("the arguments are invalid")
     }
 
     /// Returns the arguments, or the first error in them.
@@ -74,7 +74,7 @@ impl Body {
         for (name, _) in &self.attributes {
             assert!(
                 schema.attributes.iter().any(|attribute| attribute.name == *name),
-                "attribute {name}"
+                "the schema has no attribute {name}"
             );
         }
         let attributes = schema
@@ -100,7 +100,7 @@ impl Body {
                 .blocks
                 .iter()
                 .find(|block| block.name == name)
-                .unwrap_or_else(|| panic!("block {name}"))
+                .unwrap_or_else(|| panic!("the schema has no block {name}"))
         };
         let mut blocks: Vec<ArgumentBlock> = self
             .blocks
@@ -219,13 +219,13 @@ impl Recorder {
 
     /// Returns an export that is a list of targets, in short form: `{a=1,b=2}`.
     pub(crate) fn exported_targets(&self, name: &str) -> Vec<String> {
-        let targets = Targets::from_value(name, &self.export(name)).expect("targets");
+        let targets = Targets::from_value(name, &self.export(name)).expect("the export is not a list of targets");
         short(&targets.iter().collect::<Vec<Target>>())
     }
 
     pub(crate) fn receiver(&self) -> Receiver {
         match self.export("receiver") {
-            Value::Capsule(capsule) => capsule.downcast::<Receiver>().expect("a receiver"),
+            Value::Capsule(capsule) => capsule.downcast::<Receiver>().expect("the export is not a receiver"),
             other => panic!("receiver is {other:?}"),
         }
     }
@@ -244,7 +244,7 @@ pub(crate) struct Running<A: 'static> {
 
 impl<A: FromBody + Send + Sync> Running<A> {
     pub(crate) fn start(definition: &Definition<A>, recorder: &Recorder, body: &Body) -> Self {
-        Self::start_or(definition, recorder, body).expect("component builds")
+        Self::start_or(definition, recorder, body).expect("the component cannot be built")
     }
 
     /// Starts the component, or returns the reason why it cannot be built.
@@ -254,7 +254,7 @@ impl<A: FromBody + Send + Sync> Running<A> {
         body: &Body,
     ) -> Result<Self, ComponentError> {
         let arguments = body.arguments(definition);
-        let component = (definition.build.expect("a component that can run"))(recorder.context.clone(), arguments)?;
+        let component = (definition.build.expect("a definition without `build`"))(recorder.context.clone(), arguments)?;
         let shutdown = Shutdown::new();
         let task = tokio::spawn(component.clone().run(shutdown.clone()));
         Ok(Self {
@@ -267,7 +267,10 @@ impl<A: FromBody + Send + Sync> Running<A> {
     /// Requests the end of the component and waits for it.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
-        self.task.await.expect("no panic").expect("a clean end");
+        self.task
+            .await
+            .expect("the component panicked")
+            .expect("the component failed");
     }
 
     /// Aborts the component as a kill would: nothing is finished.
@@ -286,10 +289,10 @@ pub(crate) struct AnyRunning {
 impl AnyRunning {
     pub(crate) fn start(definition: &dyn AnyDefinition, recorder: &Recorder, body: &Body) -> Self {
         let values = body.fit(definition.arguments(), &[]);
-        let arguments = definition.validate(values).expect("arguments are valid");
+        let arguments = definition.validate(values).expect("the arguments are invalid");
         let component = definition
             .build(recorder.context.clone(), &arguments)
-            .expect("component builds");
+            .expect("the component cannot be built");
         let shutdown = Shutdown::new();
         let task = tokio::spawn(component.run(shutdown.clone()));
         Self { shutdown, task }
@@ -298,7 +301,10 @@ impl AnyRunning {
     /// Requests the end of the component and waits for it.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
-        self.task.await.expect("no panic").expect("a clean end");
+        self.task
+            .await
+            .expect("the component panicked")
+            .expect("the component failed");
     }
 
     /// Aborts the component as a kill would: nothing is finished.

@@ -355,7 +355,7 @@ impl<'a> Parser<'a> {
         let unclosed = self.at(TokenKind::EndOfFile);
         let close = self.token.span.start;
         if unclosed && !self.has_given_up {
-            // Report the error at the opening bracket, since the end of the file would not help.
+            // Report the error at the opening bracket. The end of the file would not show which block is not closed.
             let message = "block is never closed".to_owned();
             self.report(
                 codes::EXPECTED_TOKEN,

@@ -130,7 +130,7 @@ impl Tree {
         FrameId(id)
     }
 
-    /// Adds `value` to the stack given leaf first. A value of 0 changes nothing.
+    /// Adds `value` to a stack, whose frames are given leaf first. A value of 0 changes nothing.
     pub fn insert<'a>(&mut self, leaf_first: impl IntoIterator<Item = FrameRef<'a>>, value: i64) {
         let mut stack = std::mem::take(&mut self.scratch);
         stack.clear();
@@ -141,7 +141,7 @@ impl Tree {
         self.scratch = stack;
     }
 
-    /// Adds `value` to the stack of interned frames and their lines, leaf first. A value of 0 changes nothing.
+    /// Adds `value` to a stack of interned frames with their lines, leaf first. A value of 0 changes nothing.
     pub fn insert_ids(&mut self, leaf_first: &[(FrameId, i64)], value: i64) {
         if value == 0 {
             return;

@@ -2,7 +2,7 @@
 //!
 //! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: PostgreSQL's response to each. The engine plans a
 //! statement on `Parse`, to determine its types, and again at each run, over the current tables. The memory of
-//! statements and portals is charged to the budget of the port. If it is exhausted, the client receives an error.
+//! statements and portals is charged to the port's budget. If the budget is exhausted, the client receives an error.
 
 use std::sync::Arc;
 

@@ -210,7 +210,8 @@ impl QuerierService for Querier {
         Ok(querier::SelectSeriesResponse { series }.into())
     }
 
-    /// Returns a heatmap of profiles or spans. If exemplars are requested, they must be of the same kind.
+    /// Returns a heatmap of profiles or spans. The exemplars of a heatmap of profiles can only be profiles, and those
+    /// of a heatmap of spans can only be spans.
     async fn select_heatmap(
         &self,
         call: Call<querier::SelectHeatmapRequest>,

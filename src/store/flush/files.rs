@@ -38,7 +38,7 @@ const ID_DICTIONARY_BYTES: usize = 16 << 20;
 /// Name of a file that a flush writes: `<last segment>-<attempt>-<writer>.parquet`.
 #[derive(Debug, Clone)]
 pub(crate) struct FileName {
-    /// Last segment of the log that the file covers.
+    /// Number of the last segment of the log that the flushed head covers.
     pub(crate) segment: u64,
     /// Number of the attempt. It differs for each attempt, so that no file is ever written twice.
     pub(crate) attempt: u32,
@@ -202,9 +202,10 @@ pub(crate) struct Effort {
     /// each row group has its own dictionary.
     pub(crate) group_rows: usize,
     /// If true, the stacks of a series in the samples table are ordered by their number of rows, largest first, instead
-    /// of by id. A row group ends where a series ends. The first stack of a series then has the most times. The
-    /// dictionary of times of a row group is therefore in ascending order, and the dictionary indexes of one series in
-    /// an hour fit in a byte. Both effects improve compression, at the cost of a second pass over the rows.
+    /// of by id. A row group ends where a series ends. The first stack of a series then has the most times, and
+    /// a dictionary lists values in the order in which they first occur. The dictionary of times of a row group is
+    /// therefore in ascending order, and the dictionary indexes of one series in an hour fit in a byte. Both effects
+    /// improve compression, at the cost of a second pass over the rows.
     pub(crate) stacks_by_rows: bool,
 }
 

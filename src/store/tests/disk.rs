@@ -83,7 +83,10 @@ async fn until_unavailable(store: &Store, text: &str) {
         {
             return;
         }
-        assert!(Instant::now() < deadline, "{reason:?} and not {text:?}");
+        assert!(
+            Instant::now() < deadline,
+            "the reason is {reason:?} instead of {text:?}"
+        );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -107,7 +110,7 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
     let push = || store.append(&tenant_id("t"), vec![profile.clone()]);
     let refused = tokio::time::timeout(PATIENCE, push())
         .await
-        .expect("a push gets a response");
+        .expect("the push got no response");
     assert_eq!(refused[0].error.kind, SinkErrorKind::Unavailable);
     assert!(refused[0].error.message.contains("may be stored"), "{refused:?}");
     until_unavailable(&store, "a write or sync of the write-ahead log has not finished").await;
@@ -143,7 +146,7 @@ async fn a_close_gives_up_on_a_disk_that_does_not_answer_and_keeps_others_out_of
     disk.dies();
     assert_eq!(load.append(&store, "t", 1).await, 0);
     let closed = tokio::time::timeout(PATIENCE, store.close(Duration::from_millis(10))).await;
-    let error = closed.expect("a close ends").unwrap_err();
+    let error = closed.expect("the close did not end").unwrap_err();
     assert!(
         matches!(&error, StoreError::Stuck { threads, .. } if threads.contains("store-log")),
         "{error}"
@@ -215,7 +218,7 @@ async fn a_close_breaks_off_a_long_flush_and_has_let_go_of_the_folder_when_it_re
     assert!(matches!(error, StoreError::Deadline(_)), "{error}");
     assert!(
         hook.files.load(Ordering::SeqCst) <= 5,
-        "the next start does the rest of the flush"
+        "the close did not break off the flush"
     );
     // The first store still exists, but the folder is unlocked.
     let next = open(config(dir.path()));
@@ -285,7 +288,7 @@ async fn what_was_refused_does_not_come_back_when_it_could_be_neither_synced_nor
             .extension()
             .is_some_and(|end| end == "cut")
     });
-    assert_eq!(cuts.count(), 0, "it is deleted with its segment");
+    assert_eq!(cuts.count(), 0, "a `.cut` file outlives its segment");
 }
 
 #[tokio::test]

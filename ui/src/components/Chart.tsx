@@ -274,7 +274,7 @@ function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Option
       },
       {
         stroke: muted, font, size: 72, gap: 6, space: 28,
-        // Bytes have ticks at powers of two, as their units do.
+        // The units of bytes are powers of two, so the ticks are, too.
         ...(props.unit.startsWith('bytes') ? { incrs: POWERS_OF_TWO } : {}),
         grid: { stroke: line, width: 1 }, ticks: { show: false },
         values: (_, splits) => splits.map(axisFormat(Math.max(...splits), props.unit)),

@@ -74,7 +74,7 @@ pub(super) fn draw(buffer: &mut Buffer, state: &State, colours: Colours) {
     }
 }
 
-/// Writes a text at the start of an area, cut at its end.
+/// Writes a text at the start of an area, and cuts it at the end of the area.
 fn line(buffer: &mut Buffer, area: Rect, text: &str, style: Style) {
     if area.height > 0 {
         buffer.set_stringn(area.x, area.y, text, usize::from(area.width), style);

@@ -18,8 +18,8 @@ use crate::common::testing::{Body, Recorder, Running, Server, eventually, serve}
 use alluvium_lang::value::Value;
 use alluvium_pipeline::component::HealthState;
 
-/// A fake agent. It has services by name, each with the index of its last change and its instances. The channel
-/// announces changes.
+/// A fake agent. It has services by name, each with its instances and the index of its last change. The channel
+/// `services` announces changes.
 #[derive(Clone)]
 struct Agent {
     services: watch::Sender<BTreeMap<String, (u64, Content)>>,
@@ -110,7 +110,8 @@ impl Agent {
             .await
     }
 
-    /// Answers when the index differs from the index in the query, or after the wait of the query.
+    /// Answers once the index of the content that `find` returns differs from the index in the query, or after the wait
+    /// that the query requests.
     async fn answer(
         &self,
         subject: &str,
@@ -292,7 +293,7 @@ async fn of_many_services_a_bounded_number_is_asked_for_at_once() {
     eventually("every service to have its turn", || is_asked_twice(&agent.asked.lock())).await;
     // The query for the catalog does not count against the limit of 32.
     let most = agent.load.lock().most;
-    assert!(most <= 33, "{most} at once");
+    assert!(most <= 33, "{most} concurrent queries");
     running.stop().await;
 }
 

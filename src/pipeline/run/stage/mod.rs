@@ -170,7 +170,7 @@ impl<'a> Stage<'a> {
         for index in graph.order.iter().copied() {
             self.wanted.extend(instance.global_id(index));
             let references = &graph.nodes[index].references;
-            // A node that depends on a failed one cannot be evaluated; it has been checked without values.
+            // A node that depends on a failed one cannot be evaluated. The static checks have covered it already.
             if references.iter().any(|reference| instance.entry(*reference).is_none()) {
                 self.failed = true;
                 continue;

@@ -1,8 +1,8 @@
 //! Deletes files that no reader can need: files that left a table longer ago than the grace period, files that were
 //! never in a table, and old entries of the tables' logs.
 //!
-//! The table's log contains the time at which a file was removed. So a reader that opened the table within the grace
-//! period finds all files of that version.
+//! The table's log contains the time at which a file was removed, and the grace period begins at this time. So a reader
+//! that opened the table within the grace period finds all files of the version that it opened.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

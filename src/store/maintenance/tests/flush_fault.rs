@@ -1,4 +1,4 @@
-//! Tests with a fault at the operations on the disk of a flush with checkpoints, of a start, and of trimming the
+//! Tests with a fault at the disk operations of a flush with checkpoints, of a start, and of the trimming of the
 //! tables' logs. The disk fails at one operation and at all later operations, then heals. In some cases the process
 //! dies in between.
 //!
@@ -43,7 +43,10 @@ fn lengthen(dir: &Path, entries: i64) {
 async fn healed(store: &Store) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while store.unavailable().is_some() {
-        assert!(Instant::now() < deadline, "the store must heal by itself");
+        assert!(
+            Instant::now() < deadline,
+            "the log still refuses profiles after a minute"
+        );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -117,7 +120,8 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
     let store = open(config(first.path()));
     fill(&store, "t", 1, 1, 40).await;
     drop(store);
-    // The folder was created and flushed once, so the flush under faults writes entry 10.
+    // Each log has an entry of its creation and one of a flush. With 8 more entries, the flush under faults writes
+    // entry 10, so a checkpoint is due.
     std::thread::scope(|scope| scope.spawn(|| lengthen(first.path(), 8)).join().unwrap());
     let names = Names::new(SHAPE.functions);
     let late = || vec![profile(&names, "late", 7, 900)];
@@ -152,8 +156,8 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         );
     }
     // The four tables repeat the same operations. So each kind fails once, each time for a different table than the
-    // previous kind, and the process dies every second time. If all faults are requested, each operation of each kind
-    // fails.
+    // previous kind, and the process dies every second time. With `ALLUVIUM_ALL_FAULTS`, each operation of each
+    // kind fails.
     let cases: Vec<_> = kinds
         .iter()
         .enumerate()
@@ -180,7 +184,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         let refused = store.append(&tenant_id("t"), late()).await;
         let flushed = store.flush().await;
         let case = format!("{kind:?}, {occurrence} of {count}, crash {crashes}: {refused:?} {flushed:?}");
-        assert!(hook.heal(), "{case}: it did not fail");
+        assert!(hook.heal(), "{case}: no operation failed");
         let expected = if refused.is_empty() { &whole } else { &before };
         assert_eq!(&contents(&store.snapshot(), "t"), expected, "{case}");
         let store = if crashes {
@@ -284,10 +288,7 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
         store.flush().await.unwrap();
         assert_eq!(files_on_disk(dir.path()), store.snapshot().files.len(), "{fails_at}");
         if !failed {
-            assert!(
-                fails_at > 10,
-                "the writes of a start must be places of faults: {fails_at}"
-            );
+            assert!(fails_at > 10, "too few operations of a start can fail: {fails_at}");
             return;
         }
     }
@@ -332,7 +333,7 @@ async fn a_failure_at_any_step_of_trimming_the_log_loses_nothing() {
         assert!(entries(dir.path()) < 8, "{fails_at}");
         drop(store);
         if !failed {
-            assert!(fails_at > 40, "the deletions must be places of faults: {fails_at}");
+            assert!(fails_at > 40, "too few operations of the trimming can fail: {fails_at}");
             println!("trimming: {} operations", fails_at - 1);
             assert_eq!(contents(&open(later(dir.path())).snapshot(), "t"), before, "{fails_at}");
             return;

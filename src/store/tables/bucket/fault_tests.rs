@@ -2,8 +2,8 @@
 //! Afterwards the bucket is unreachable or works again at once. Then the server continues, or dies and starts again.
 //!
 //! Guarantee: at every moment, and for another server too, each acknowledged profile is exactly once in the bucket or
-//! in a head. When the failed work is repeated, its result is the same as without the fault. The bucket is in memory. `integration/objects.rs` uses a
-//! real server.
+//! in a head. When the failed work is repeated, its result is the same as without the fault. The bucket is in memory.
+//! `integration/objects.rs` uses a real server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -361,7 +361,7 @@ impl DeltaTable {
                 }
                 Some((Staged::new(&path), path))
             }
-            // Objects are written atomically, so an existing checkpoint needs no check.
+            // Objects are written atomically, so a checkpoint needs no temporary name and no check for an existing one.
             Root::Bucket(_) => None,
         };
         let target = match &staged {

@@ -73,7 +73,7 @@ impl Folder {
     /// status.
     fn ask(&self, name: &str, options: &TlsOptions) -> Result<String, String> {
         let new = self.ask_by(name, options, "-tls1_3");
-        assert_eq!(new, self.ask_by(name, options, "-tls1_2"), "TLS 1.3 and TLS 1.2");
+        assert_eq!(new, self.ask_by(name, options, "-tls1_2"), "TLS 1.3 and TLS 1.2 differ");
         new
     }
 

@@ -313,7 +313,7 @@ impl Outbox {
                 () = self.changed.notified() => {}
             }
             stop.cancel();
-            // The remaining tasks are aborted. Their batches are still in the queues.
+            // A task that does not end in time is aborted. Its batch is still in the queue.
             let _ = tokio::time::timeout(END_PATIENCE, async { while tasks.join_next().await.is_some() {} }).await;
             for endpoint in endpoints {
                 let queue = endpoint.sender.queue.clone();
