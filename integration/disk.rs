@@ -189,7 +189,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         assert_eq!(
             Client::new(&server.url).found().await,
             once(&kept),
-            "{name}: after a start"
+            "{name}: after a restart"
         );
     }
 }
@@ -235,7 +235,7 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
         }
     }
     assert!(refused > 0, "the log never reached its limit");
-    assert!(kept.len() > 300, "{} of 400 were taken", kept.len());
+    assert!(kept.len() > 300, "only {} of 400 pushes were accepted", kept.len());
     assert_eq!(client.found().await, once(&kept));
     // After a kill and a start without the limit, the result is the same.
     server.kill();

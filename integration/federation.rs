@@ -39,7 +39,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Returns the sums and unions with other responses.
+    /// Returns the sums and unions of these and the other responses.
     fn with(mut self, other: Self) -> Self {
         for (stack, value) in other.stacks {
             *self.stacks.entry(stack).or_default() += value;
@@ -242,7 +242,7 @@ impl Shared {
 fn sorted(texts: Vec<String>) -> BTreeSet<String> {
     assert!(texts.is_sorted(), "{texts:?}");
     let set: BTreeSet<String> = texts.iter().cloned().collect();
-    assert_eq!(set.len(), texts.len(), "each once: {texts:?}");
+    assert_eq!(set.len(), texts.len(), "a text occurs twice: {texts:?}");
     set
 }
 

@@ -117,7 +117,7 @@ async fn every_go_type_of_a_scraped_program_arrives_as_pyroscope_names_it() {
         collector.check();
         assert!(
             Instant::now() < deadline,
-            "only {found:?}\n{}\n{}",
+            "only these profile types arrived: {found:?}\n{}\n{}",
             collector.tail(),
             server.tail()
         );

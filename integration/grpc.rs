@@ -209,12 +209,12 @@ async fn what_the_store_refuses_is_told_and_counted_as_over_connect() {
     assert!(error.message().contains("series 1: refused as asked"), "{error}");
     let details = grpc_status::decode(error.details()).unwrap().details;
     assert_eq!(details[0].type_name, "push.v1.PushRefusals");
-    assert_eq!(double.0.lock().len(), 1, "the other is kept");
+    assert_eq!(double.0.lock().len(), 1, "the store must keep the other profile");
     let many = Request::new(push_of(&["refused"; 2000]));
     let error = grpc::<_, PushResponse>(&server, "", PUSH, many).await.unwrap_err();
     assert!(
         error.message().len() <= 2048 && error.details().is_empty(),
-        "it fits into headers"
+        "the error must fit into headers"
     );
     let metrics = server.metrics.encode();
     let counted = "alluvium_http_requests_total{route=\"/push.v1.PusherService/Push\",status=\"400\"} 2";

@@ -87,7 +87,8 @@ async fn what_a_question_would_read_is_told_without_reading_it() {
     let (_, answer) = site.ask("AnalyzeQuery", all).await;
     let [head, tables] = [0, 1].map(|at| answer["queryScopes"][at].clone());
     assert_eq!((number(&head, "blockCount"), number(&head, "profileCount")), (0, 0));
-    // Each day has one file of each table, and a file contains both types of a profile.
+    // Each of the four tables has one file for each day, and the profiles are of one or two days. The files contain
+    // both profile types, so their counts are twice the counts of the head.
     assert!([4, 8].contains(&number(&tables, "blockCount")), "{tables}");
     assert_eq!(
         (number(&tables, "profileCount"), number(&tables, "sampleCount")),
@@ -138,7 +139,7 @@ async fn a_point_of_a_time_line_names_a_profile_that_can_be_asked_for() {
                 assert_eq!(
                     number(exemplar, "value"),
                     point["value"].as_f64().unwrap() as i64,
-                    "one profile a step"
+                    "each step has one profile"
                 );
                 assert!(
                     exemplar["labels"]

@@ -533,7 +533,7 @@ async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
     // The bound includes a second for a machine with other work. If the planning of abandoned queries held slots, the
     // usual queries would wait for minutes.
     let bound = alone * 2 + Duration::from_secs(1);
-    assert!(beside < bound, "{beside:?} beside attacks, {alone:?} alone");
+    assert!(beside < bound, "{beside:?} during attacks, {alone:?} without");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,8 +20,8 @@ mod rooms;
 use names::without_tests;
 
 /// A layer, which is a folder directly under `src/`, and the layers that it may import. The rows are in the order of
-/// the data flow: a layer imports only layers above its row, and with `*` any layer. Most layers are crates, which may
-/// depend on the same layers only.
+/// the data flow: a layer imports only layers of earlier rows, and a layer with `*` may import any layer. Most layers
+/// are crates. Such a crate may depend only on the layers of its row.
 const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("base", &[]),
     ("telemetry", &["base"]),
@@ -255,7 +255,7 @@ fn names_outside_a_module_are_reached_from_the_crate() {
                     found.add(
                         &file.path,
                         at + 1,
-                        "use `crate::` and not `super::` in the first file of a layer or room",
+                        "use `crate::` and not `super::` in the first file of a layer or room (`rooms.rs`)",
                         line,
                     );
                 }
@@ -290,7 +290,7 @@ fn outside_crates_stay_at_home() {
         }
         if NO_SERDE.iter().any(|home| file.path.starts_with(home)) {
             for line in outside_uses(&code, "serde") {
-                let rule = "a serializable type is a promise to other programs: convert it at the edge";
+                let rule = "a serializable type is a promise to other programs: define it in another layer";
                 found.add(&file.path, line, rule, file.line(line));
             }
         }

@@ -148,7 +148,7 @@ pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings
         environments.any(|environment| environment.get("COROOT_EBPF_PROFILING") == Some(&"disabled"))
     });
     for workload in refusing {
-        let message = "has no counterpart: drop the targets of its pods with a rule of discovery.relabel";
+        let message = "has no counterpart: drop the targets of the workload's pods with a rule of discovery.relabel";
         found.note(&format!("{}: COROOT_EBPF_PROFILING", workload.path), message);
     }
 }

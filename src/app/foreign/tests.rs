@@ -453,8 +453,8 @@ spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PR
             "DaemonSet coroot-node-agent: cgroupfs-root: is left out: it does not concern profiles",
             "DaemonSet coroot-node-agent: go-heap-profiler: has no counterpart: to get Go heap profiles, annotate pods \
              that serve them over HTTP",
-            "Deployment quiet: COROOT_EBPF_PROFILING: has no counterpart: drop the targets of its pods with a rule of \
-             discovery.relabel",
+            "Deployment quiet: COROOT_EBPF_PROFILING: has no counterpart: drop the targets of the workload's pods with \
+             a rule of discovery.relabel",
         ]
     );
     let operated = "apiVersion: coroot.com/v1\nkind: Coroot\nmetadata: {name: coroot}\nspec: {clusterAgent: {env: [{\

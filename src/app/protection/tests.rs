@@ -1,4 +1,5 @@
-//! The protection over real connections, through reloads of the `http` block.
+//! Tests of TLS and basic authentication on the collector's port, over real connections and with reloads of the `http`
+//! block.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl House {
 
     /// Returns the status and body of the response, or the reason why there is no response.
     async fn get(&self, scheme: &str, path: &str, options: ClientOptions) -> Result<(u16, String), String> {
-        // A new client, because an open connection would keep its old TLS settings.
+        // Each request uses a new client, because an open connection would keep its old TLS settings.
         let client = HttpClient::new(&options).map_err(|error| error.to_string())?;
         let url = Url::parse(&format!("{scheme}://{}{path}", self.address)).unwrap();
         let request = client.get(url).await.map_err(|error| error.to_string())?;
@@ -111,7 +112,7 @@ fn with_password(password: Option<&str>) -> ClientOptions {
     options
 }
 
-/// Returns options of a client that trusts our authority and may have a certificate of its own.
+/// Returns options of a client that trusts the certificate authority of the tests and may have its own certificate.
 fn trusting(with_certificate: bool) -> ClientOptions {
     let own = |text: &str| with_certificate.then(|| Pem::Text(text.into()));
     ClientOptions {
@@ -149,11 +150,11 @@ async fn a_reload_turns_tls_on_and_off_and_a_broken_one_changes_nothing() {
     );
     assert!(
         house.get("http", "/open", plain()).await.is_err(),
-        "plain text is not answered"
+        "the port must not answer plain HTTP"
     );
     assert!(
         house.get("https", "/open", plain()).await.is_err(),
-        "the authority is not one of the system's"
+        "a client without the CA of the tests must reject the certificate"
     );
 
     for (broken, said) in [

@@ -314,7 +314,7 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
         cost(after.agent_nanos),
     ));
     if window.hertz < wanted {
-        text.push_str(&format!("; {} Hz at the end instead of {wanted}", window.hertz));
+        text.push_str(&format!("; frequency lowered from {wanted} to {} Hz", window.hertz));
     }
     text.push('\n');
     text

@@ -93,18 +93,18 @@ pub(super) fn check_names(
 enum Target {
     /// A node: the number of scopes outwards, its index there, and the number of path parts in its id.
     Node(usize, usize, usize),
-    /// The item of a template, and the number of scopes outwards.
+    /// The item of a `foreach` template, and the number of scopes outwards.
     Variable(usize),
     /// A node that was already reported as broken.
     Broken,
-    /// The standard library, the constants or the folder of the module: the value, as far as the text determines it,
-    /// and the number of path parts used.
+    /// A value of the standard library, the constants or the folder of the module: the value as far as the text
+    /// determines it, and the number of path parts that lead to it.
     Library(Value, usize),
     /// No such name is declared.
     Nothing,
 }
 
-/// Adds the namespaces that an instance needs, relative to its own scope.
+/// Adds the namespaces of imports that an instance of a declaration needs. Level 0 is the scope that contains it.
 fn add_namespaces(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
     if let Some(namespace) = &call.namespace {
         namespaces.insert((call.level, namespace.clone()));

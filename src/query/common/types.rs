@@ -290,7 +290,7 @@ impl TimeRange {
         self.check_of("", max)
     }
 
-    /// Like [`TimeRange::check`], for a range with field names that begin with `prefix` in the request.
+    /// Like [`TimeRange::check`]. `prefix` is the beginning of the range's field names in the request.
     pub(crate) fn check_of(self, prefix: &str, max: Duration) -> Result<(), QueryError> {
         if self.start_ms == 0 && self.end_ms == 0 {
             return Err(QueryError::invalid("missing time range in the query"));

@@ -1,9 +1,9 @@
 //! Decoded stacks in memory: stack ids with their frames. Each distinct frame and each distinct text is stored once and
 //! has a number.
 //!
-//! In: batches of the table `stacks`. Out: frames by number, and the stacks as paths of names. A table only grows. A
-//! frame is stored as numbers, so that the stacks of a fleet fit into the cache. A frame takes about 60 bytes besides
-//! its texts. A stack takes 40 bytes, plus 4 bytes for each of its frames.
+//! In: batches of the table `stacks`. Out: frames by number, and the stacks as paths of names. A [`StackTable`]
+//! only grows. A frame is stored as numbers, so that the stacks of a fleet fit into the cache. A frame takes about 60
+//! bytes besides its texts. A stack takes 40 bytes, plus 4 bytes for each of its frames.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

@@ -28,9 +28,9 @@ pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 
 /// Memory in bytes of an entry in a set of series, with a share of the set's empty slots.
 const ID_BYTES: usize = 18;
-/// Number of series between two charges to the query.
+/// Number of new series after which the memory charged to the query is updated.
 pub(crate) const SERIES_PER_CHARGE: usize = 4096;
-/// Memory in bytes of a label value besides its text: in a set, in a result and in its encoding.
+/// Memory in bytes of a label value besides its text: its entries in a set, in the result and in the encoded result.
 const VALUE_BYTES: usize = 64;
 
 /// A series that occurs with a profile type.
@@ -77,7 +77,7 @@ fn by_type(
     memory: MemoryReservation,
     cancellation: &Cancellation,
 ) -> Result<Charged<Active>, QueryError> {
-    // The runs of a file are grouped by type, and there are few types, so a linear search is fast.
+    // The runs of profiles of a file are grouped by type, and there are few types, so a linear search is fast.
     let mut types: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
     let mut last = 0;
     let (mut series_of_types, mut charged) = (0, 0);
@@ -298,7 +298,7 @@ pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, 
             cancellation.check()?;
             let Some(value) = labels.get(&name) else { continue };
             if values.insert(value) {
-                // The text is in the set, in the result, and in its encoding.
+                // The result and its encoding each contain the text. The set only refers to it.
                 sets.memory.try_grow(VALUE_BYTES + 2 * value.len())?;
             }
         }

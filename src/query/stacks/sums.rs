@@ -1,8 +1,8 @@
 //! Sums values by stack, the basis of every flame graph.
 //!
-//! In: a filter. Out: stacks with their sums. If the cache can hold the rows of a file that a query needs, they come
-//! from cached blocks (module `blocks`), and missing blocks are built from the file. The rows of all other files are
-//! summed without the cache. Heads sum their own rows. Rows are processed as integers, without strings.
+//! In: a filter. Out: stacks with their sums. If the cache can hold the rows that a query needs from a file, these rows
+//! come from cached blocks (module `blocks`), and missing blocks are built from the file. The rows of all other files
+//! are summed without the cache. Heads sum their own rows. Rows are processed as integers, without strings.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ type StackSums = HashMap<StackId, i64>;
 const SUM_BYTES: usize = 24;
 /// Approximate size of a row in a cached block, in bytes.
 const ROW_BYTES: u64 = 7;
-/// Size in bytes of the collected blocks at which the blocks are summed. Without this limit, the blocks of a long range
-/// could exhaust the memory.
+/// Total size in bytes above which the collected blocks are summed and dropped. Without this limit, the blocks of a
+/// long range could exhaust the memory.
 const MAX_COLLECTED_BYTES: usize = 64 << 20;
 /// Number of rows that one thread sums in about a millisecond.
 const ROWS_PER_TASK: usize = 500_000;
@@ -252,7 +252,7 @@ async fn blocks_of(
     let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
         return Ok(blocks);
     };
-    // One read returns all missing rows, because they are in adjacent chunks and nearly always of the same series.
+    // All missing rows are read at once, because they are in nearby chunks and nearly always of the same series.
     let mut series: Option<HashSet<SeriesId>> = Some(HashSet::new());
     for (_, lacking) in &missing {
         match (lacking, &mut series) {

@@ -123,7 +123,7 @@ async fn what_is_made_of_a_body_is_weighed_before_it_is_made() {
     assert_eq!((made, intake.free_bytes()), (3, 14 * MIB - KIB));
     let body = read(&intake, vec![b"abc".to_vec()], 10).await.unwrap();
     let body = (body.bytes, body.charge);
-    let refused = intake.make(body, 3, weigh, |_| -> Result<(), _> { panic!("there is no room") });
+    let refused = intake.make(body, 3, weigh, |_| -> Result<(), _> { panic!("made without memory") });
     assert_eq!(refused.await.unwrap_err().status, 503);
     charge.keep(KIB);
     assert_eq!(intake.free_bytes(), 16 * MIB - 2 * KIB);
@@ -172,7 +172,7 @@ async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
         let mut slow = futures::future::join_all(slow);
         let body = tokio::select! {
             body = begin(honest.into()) => body.unwrap(),
-            _ = &mut slow => panic!("those before it are served to their end first"),
+            _ = &mut slow => panic!("the slow bodies ended before the honest body"),
         };
         assert_eq!(body.bytes.len(), announced.unwrap_or(100));
         drop((body, slow));
@@ -180,8 +180,8 @@ async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
     }
 }
 
-/// A client that is just fast enough for the smallest body cannot hold a large body for longer than other requests
-/// wait.
+/// A client that is just fast enough for the smallest body cannot hold the memory of a large body for longer than other
+/// requests wait for memory.
 #[tokio::test]
 async fn a_large_body_that_drips_faster_gives_way_too() {
     let limits = ServerLimits {
@@ -207,12 +207,12 @@ async fn a_large_body_that_drips_faster_gives_way_too() {
     let mut slow = futures::future::join_all(slow);
     let body = tokio::select! {
         body = intake.read(&honest, vec![2; 200 * KIB].into(), limit(4 * MIB)) => body.unwrap(),
-        _ = &mut slow => panic!("those before it are served to their end first"),
+        _ = &mut slow => panic!("the slow bodies ended before the honest body"),
     };
     assert_eq!(body.bytes.len(), 200 * KIB);
 }
 
-/// A client on a slow network keeps its body while no other request waits.
+/// A client on a slow network may send its whole body while no other request waits for memory.
 #[tokio::test]
 async fn a_slow_body_is_read_to_its_end_when_nobody_waits_for_its_memory() {
     let limits = ServerLimits {
@@ -265,7 +265,7 @@ async fn a_body_that_finds_no_memory_is_read_to_its_end_before_it_is_refused() {
         held.push(bytes);
     }
     assert_eq!(refused(Some(2 * MIB), 32).await, (503, 32));
-    assert_eq!(refused(None, 32).await, (503, 32), "its length is not announced");
+    assert_eq!(refused(None, 32).await, (503, 32), "the length is not announced");
     drop(held);
     pressure.set(true);
     assert_eq!(refused(Some(2 * MIB), 32).await, (503, 32), "memory is short");

@@ -91,7 +91,7 @@ pub(crate) struct RulesText {
     pub(crate) series: Vec<RuleText>,
     /// `sample_type_relabeling_rules`: the rules for each sample type of a profile.
     pub(crate) sample_types: Vec<RuleText>,
-    /// `disable_label_sanitization: false`: label names are rewritten to valid Prometheus names, or refused.
+    /// True for `disable_label_sanitization: false`: label names are rewritten to valid Prometheus names, or refused.
     pub(crate) sanitize: bool,
 }
 

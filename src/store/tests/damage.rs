@@ -157,7 +157,7 @@ fn forget(dir: &Path) {
     fs::remove_file(path).unwrap();
 }
 
-/// Removes the parts of a table's newest entry that older programs do not write.
+/// Removes the parts of a table's newest entry that older versions of the program do not write.
 fn forget_process(dir: &Path, table: Table) {
     let log = dir.join("tables").join(table.name()).join("_delta_log");
     let path = log.join(format!("{:020}.json", 11));
@@ -262,7 +262,7 @@ const CASES: &[Case] = &[
         profiles: None,
     },
     Case {
-        name: "newest entry of a table gone, after a flush of an older program",
+        name: "newest entry of a table gone, after a flush of an older version of the program",
         damage: |dir| {
             forget(dir);
             let text = fs::read_to_string(dir.join("COMMITS")).unwrap();
@@ -477,7 +477,7 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
         copy(dir.path(), started.path());
         match (Store::open(config(started.path()), &Scope::new()), case.refuses) {
             (Ok(_), None) => {}
-            (Ok(_), Some(_)) => panic!("{}: it opens", case.name),
+            (Ok(_), Some(_)) => panic!("{}: the store opens", case.name),
             (Err(error), Some(word)) => assert!(error.to_string().contains(word), "{}: {error}", case.name),
             (Err(error), None) => panic!("{}: {error}", case.name),
         }
@@ -495,6 +495,6 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
         assert_eq!(profiles(dir.path()), expected, "{}", case.name);
         let store = Store::open(config(dir.path()), &Scope::new()).unwrap();
         drop(store);
-        assert_eq!(profiles(dir.path()), expected, "{}: after a start", case.name);
+        assert_eq!(profiles(dir.path()), expected, "{}: after a restart", case.name);
     }
 }

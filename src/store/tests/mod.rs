@@ -38,8 +38,9 @@ const SHAPE: Shape = Shape {
     labelled_every: 7,
 };
 
-/// Creates a folder, in memory if the system has room for it. Tests that make each write fail in turn sync ten thousand
-/// times. On a real disk they would be slower and prove no more, because the disk does not lose power.
+/// Creates a folder, in memory if the system has room for it. Some tests make one write after the other fail, and
+/// sync ten thousand times. On a real disk they would be slower and prove no more, because the disk does not lose
+/// power.
 pub(in crate::store) fn scratch() -> tempfile::TempDir {
     static IN_MEMORY: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
         let room = || fs::write(tempfile::NamedTempFile::new_in("/dev/shm")?.path(), vec![1; 32 << 20]);
@@ -216,7 +217,7 @@ pub(in crate::store) fn check(snapshot: &Snapshot, tenant: &str, total: i64) {
                 .as_primitive::<Int64Type>()
                 .values()
             {
-                assert!(names.contains_key(id), "{column} {id} has no name");
+                assert!(names.contains_key(id), "{column} {id} of a sample has no row");
             }
         }
     }
@@ -357,7 +358,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
     }
 }
 
-/// Checks that every Parquet file in the folder is live.
+/// Checks that the folder contains no Parquet files except those of the snapshot.
 #[track_caller]
 fn check_no_garbage(snapshot: &Snapshot) {
     let mut found = 0;
@@ -589,7 +590,7 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
     assert!(rows > 0);
     // The limit leaves room for one more profile of each client, and for the names that the first profile of a head
     // adds.
-    assert!(max < flush_bytes * 6, "{max} bytes at most");
+    assert!(max < flush_bytes * 6, "the heads had {max} bytes at a time");
     store.close(Duration::from_secs(30)).await.unwrap();
 }
 

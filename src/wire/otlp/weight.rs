@@ -18,14 +18,14 @@ const MAX_MESSAGE_BYTES: usize = 128 << 20;
 /// has room for up to twice as many messages.
 const MESSAGE_BYTES: usize = 288;
 
-/// Memory in bytes of a profile, the largest message, in a list that has room for twice as many.
+/// Memory in bytes of a profile, the largest message, in a list that has room for twice as many profiles.
 const PROFILE_BYTES: usize = 2 * size_of::<Profile>();
 
 /// Memory in bytes of a text or a list of numbers without its contents: the smallest allocation, and a text's own entry
 /// in a list.
 const LIST_BYTES: usize = 64;
 
-/// Memory in bytes of a number in a list that has room for twice as many.
+/// Memory in bytes of a number in a list that has room for twice as many numbers.
 const NUMBER_BYTES: usize = 16;
 
 /// Maximum nesting depth of attribute values. prost refuses more than a hundred levels.
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn runs_of_empty_messages_are_refused_with_the_limit() {
-        // Profiles in a scope in a resource, all with lengths of five bytes.
+        // Empty profiles in a scope in a resource.
         let nested = |content: Vec<u8>| {
             let mut bytes = vec![0x12];
             prost::encoding::encode_varint(content.len() as u64, &mut bytes);

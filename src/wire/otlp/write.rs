@@ -3,8 +3,8 @@
 //! In: labels and decoded profiles. Out: a request whose tables contain each entry once, even if several profiles refer
 //! to it. In OTLP, a profile has one sample type, so each sample type becomes a separate profile. Labels become
 //! attributes of the resource. The name of the profile becomes an attribute of the profile, because OTLP has no field
-//! for it. OTLP has no place for comments, for the patterns of frames that viewers drop or keep, for folded locations,
-//! and for private labels. All of these are omitted.
+//! for it. OTLP has no field for comments, for the patterns of frames that viewers drop or keep, and for folded
+//! locations, so these are omitted. Other labels that begin with `__` are private and are omitted, too.
 
 use std::hash::Hash;
 

@@ -39,7 +39,7 @@ const PROCESS: Facts = [
   ['CPU time', 'process_cpu_seconds_total', 's', 'CPU time of the process since its start'],
   ['Open files', 'process_open_fds', 'count', ''],
   ['Open file limit', 'process_max_fds', 'count', ''],
-  ['Requests in flight', 'alluvium_http_requests_in_flight', 'count', 'Includes the request for this number'],
+  ['Requests in flight', 'alluvium_http_requests_in_flight', 'count', 'Requests that the server is processing, including the request that reads this value'],
 ];
 const REFRESH_MS = 10_000;
 

@@ -135,8 +135,8 @@ arguments! {
         /// Maximum CPU usage of profiling, in percent of one CPU. It includes the BPF program in the kernel. Above this
         /// limit the sample rate is lowered, and each sample stands for more time. 0 means no limit.
         cpu_percent: f64 = 2,
-        /// Maximum memory of tables, names and buffers, as a number of bytes or a text such as "64MiB". The least
-        /// recently used data is evicted. At least 8 MiB.
+        /// Maximum memory of unwind tables, names and buffers, as a number of bytes or a text such as "64MiB". The
+        /// least recently used data is evicted. At least 8 MiB.
         memory: Option<ByteSize> = "64MiB",
     }
     check BudgetArguments::check;

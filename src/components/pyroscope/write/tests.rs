@@ -187,7 +187,7 @@ async fn a_profile_is_sent_as_connect_wants_it() {
     assert!(recorder.receiver().append(vec![profile]).await.is_empty());
     eventually("the profile", || endpoint.taken.lock().len() == 1).await;
     assert_eq!(endpoint.services(), ["__delta__=false,__name__=cpu,env=dev,s"]);
-    assert_eq!(endpoint.taken.lock()[0].1.len(), 36, "a UUID is given");
+    assert_eq!(endpoint.taken.lock()[0].1.len(), 36, "the id must be a UUID");
     let headers = endpoint.headers.lock().clone();
     let report = QueueReport::of_header(headers[QUEUE_HEADER].to_str().unwrap()).unwrap();
     assert_eq!(
@@ -248,7 +248,7 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
     append(&recorder, 0..200).await;
     assert!(
         started.elapsed() < Duration::from_mins(1),
-        "a dead endpoint does not block a producer"
+        "a dead endpoint must not block a producer"
     );
     // Far more attempts fail than the default of `max_backoff_retries`, which is 10.
     eventually("many attempts", || endpoint.requests.load(Ordering::Relaxed) > 30).await;
@@ -335,7 +335,7 @@ async fn a_kill_while_sending_repeats_at_most_the_batch_under_way() {
     let repeated = endpoint.taken.lock().len() - 200;
     assert!(
         repeated <= 4 * 5,
-        "{repeated} profiles were sent twice by 4 kills with batches of 5"
+        "{repeated} profiles were sent twice after 4 kills with batches of 5"
     );
 }
 

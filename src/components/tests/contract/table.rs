@@ -14,7 +14,8 @@ pub(super) struct Row {
     pub(super) first: &'static str,
     /// Additional text of another valid body.
     pub(super) other: &'static str,
-    /// Additional text of a valid body that the component refuses. Empty if there is no such body.
+    /// Additional text of a body that matches the schema, but that the component refuses. Empty if there is no such
+    /// body.
     pub(super) bad: &'static str,
 }
 
@@ -37,7 +38,7 @@ const fn row(
     }
 }
 
-/// Returns the row of a discovery that polls, with a short interval.
+/// Returns the row of a discovery component that polls. The first body has a short interval.
 const fn polled(name: &'static str, common: &'static str) -> Row {
     row(
         name,
@@ -50,7 +51,8 @@ const fn polled(name: &'static str, common: &'static str) -> Row {
     )
 }
 
-/// Returns the row of a discovery that refuses no valid body, because its HTTP client can always be built.
+/// Returns the row of a discovery component that polls and has no `bad` body, because its HTTP client can always be
+/// built.
 const fn plain(name: &'static str, common: &'static str) -> Row {
     row(
         name,

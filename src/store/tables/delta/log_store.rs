@@ -1,11 +1,11 @@
 //! The object store through which delta_kernel reads the log of a table. It ensures that delta_kernel reads all commits
 //! unchanged.
 //!
-//! On a local disk, every range of an entry or checkpoint is compared with the checksums of the file ([`sums`]). A bit
-//! that flips while the table is open therefore cannot change a result. In a bucket, a listing that lags behind is
-//! completed. Otherwise, if a listing lacked the last commits of a server, the server would not find its profiles, or
-//! would commit them again. The missing files are requested by name: versions of a log have no gaps, and a request for
-//! a known name returns the last write.
+//! On a local disk, every range that is read from an entry or checkpoint is compared with the checksums of the file
+//! ([`sums`]). A bit that flips while the table is open therefore cannot change a result. In a bucket, a listing
+//! that lags behind is completed. Otherwise, if a listing lacked the last commits of a server, the server would not
+//! find its profiles, or would commit them again. The missing files are requested by name: versions of a log have no
+//! gaps, and a request for a known name returns the last write.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -221,7 +221,8 @@ impl Queue {
         Some(dropped.len() as u64)
     }
 
-    /// Returns true if a profile has waited longer than the limit. Does not wait for the disk.
+    /// Returns true if the oldest profile that is not being sent exceeds the maximum age. Does not wait for the disk:
+    /// if the queue stays locked, returns false.
     pub(super) fn is_expired(&self) -> bool {
         self.state.try_lock_for(LOOK_PATIENCE).is_some_and(|state| {
             let oldest = state.entries.get(state.in_flight);
