@@ -3,9 +3,9 @@
 
     sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--depth 0] [--only collector|beside|slowdown|mixed] [--churn 600]
 
-Two programs keep two CPUs busy. Each measures the share of the CPU time that each of its functions uses. First, `alluvium run` profiles the machine as a collector does. The kernel reports the CPU time of the
-process, the time of the BPF program (kernel.bpf_stats_enabled), the resident memory, and the memory of the kernel maps. Then `alluvium record` and `perf record --call-graph dwarf`
-record the same minute. The script compares the shares of the functions, with and without their callees, between the two recordings. It also compares the shares without callees with the programs' own measurements.
+Two programs keep two CPUs busy. Each measures the share of the CPU time that each of its functions uses. First, `alluvium run` profiles the machine as a collector does. The kernel reports the CPU time and the
+resident memory of Alluvium's process, the run time of its BPF program (kernel.bpf_stats_enabled), and the memory of the kernel maps. Then `alluvium record` and `perf record --call-graph dwarf`
+record the two programs at the same time. The script compares the shares of the functions, with and without their callees, between the two recordings. It also compares the shares without callees with the programs' own measurements.
 `slowdown` runs a fixed piece of work alternately with and without the profiler. `mixed` keeps node, Java, Python and a compiler busy.
 """
 
@@ -68,7 +68,7 @@ def cpu_seconds(pid):
 
 
 def memory(pid, name="VmRSS"):
-    """Returns a part of the memory in units of 10^6 bytes: VmRSS is the resident memory, RssAnon the private part, and RssFile the mapped file pages."""
+    """Returns the part `name` of the memory of a process in units of 10^6 bytes: VmRSS is the resident memory, RssAnon the private part, and RssFile the mapped file pages."""
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M).group(1)) * 1024 / 1e6
 
@@ -197,7 +197,7 @@ def our_stacks(path):
 
 
 def perf_stacks(perf, data):
-    """Returns the stacks that `perf script` unwinds from the copied memory."""
+    """Returns the stacks that `perf script` unwinds from the stack memory that `perf record --call-graph dwarf` copied."""
     child = subprocess.Popen(
         [perf, "script", "--no-inline", "-F", "comm,ip,sym", "-i", data, "--comms", ",".join(PROGRAMS)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -348,7 +348,7 @@ public class Work {
 
 
 def mixed(options, folder):
-    """Runs programs of many runtimes at once. Measures the kernel memory of the tables, the time to build them, and the resident memory."""
+    """Runs programs of many runtimes at once. Measures the memory of the kernel maps, the CPU time of each thread of the collector, and its resident memory."""
     (folder / "Work.java").write_text(MIXED_JAVA)
     subprocess.run(["javac", "-d", folder, folder / "Work.java"], check=True)
     (folder / "work.rs").write_text("fn main() { let v: Vec<String> = (0..10).map(|i| format!(\"{i:?}\")).collect(); println!(\"{v:?}\"); }")

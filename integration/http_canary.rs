@@ -1,7 +1,7 @@
-//! The pushes and queries of `profilecli canary-exporter --query-probe-set all`, two rounds one after the other: two
-//! OTLP pushes and one of `push.v1`, followed by thirteen queries with the responses that the probe expects.
+//! The pushes and queries of `profilecli canary-exporter --query-probe-set all`, in two rounds. A round consists of one
+//! push by `push.v1` and two by OTLP, then fourteen queries, whose responses must be those that the program expects.
 //!
-//! The real program runs a round every 15 seconds. Except in time lines, a response must not contain a profile
+//! The real program runs a round every 15 seconds. Except in time series, a response must not contain a profile
 //! of an earlier round. The times of pushes are in nanoseconds, the times of queries in milliseconds.
 
 use std::collections::BTreeMap;
@@ -283,7 +283,8 @@ async fn probe(site: &Site, start_ms: i64) {
     let label = json!([{"name": "service_name", "value": SERVICE}]);
     assert_eq!(lines["series"].as_array().unwrap().len(), 1, "{lines}");
     assert_eq!(lines["series"][0]["labels"], label);
-    // The time line has one step. It ends where the range starts, and also contains profiles of earlier rounds.
+    // The time series has one step. This step ends at the start of the range and contains profiles of earlier rounds
+    // too.
     assert_eq!(lines["series"][0]["points"].as_array().unwrap().len(), 1, "{lines}");
 
     let graph = ask("SelectMergeStacktraces", of_type.clone()).await;

@@ -81,9 +81,9 @@ rest() {
 "#;
 
 /// Records two sequences of programs concurrently. Before that, each program of `first` runs for a moment, so that the
-/// profiler creates the unwind tables, and the script waits until the profiler is idle. Otherwise, a debug build at
-/// this rate would lose stacks that wait for their tables. The first programs run twice, because a stack that reaches
-/// further with its first tables may need further tables.
+/// profiler creates the unwind tables, and the script waits until the profiler is idle. Otherwise, at the rate
+/// [`HERTZ`], a debug build would lose stacks that wait for their unwind tables. The programs of `first` run twice: with
+/// the tables of the first run, a stack reaches further, and may then need tables of further files.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");
@@ -267,14 +267,16 @@ fn functions_of_compiled_programs_have_their_true_shares_and_stacks_are_whole() 
     );
 }
 
-/// Checks that inlined functions have their names, from DWARF and from Go's table, and that the stacks of goroutines
-/// end at `runtime.goexit`.
+/// Checks that stacks contain the names of inlined functions, which come from DWARF and from Go's table, and that the
+/// stacks of goroutines end at `runtime.goexit`.
 fn check_inlined(recorded: &Recorded) -> Result<(), String> {
     let has = |stack: &[String], name: &str| stack.iter().any(|function| function.contains(name));
     let turned = recorded.sum(|stack| has(stack, "faults_half") && has(stack, "::turn"));
     let share = turned as f64 / recorded.of("faults", "faults_half") as f64;
     if share < 0.9 {
-        return Err(format!("only {share} of faults_half has the inlined `turn`"));
+        return Err(format!(
+            "only {share} of the time in faults_half has the inlined function `turn` on its stacks"
+        ));
     }
     for program in ["gobare", "gofull"] {
         let names = [program, "main.goHalf", "main.inlined", "runtime.goexit"];
@@ -282,7 +284,7 @@ fn check_inlined(recorded: &Recorded) -> Result<(), String> {
         let share = whole as f64 / recorded.of(program, "main.goHalf") as f64;
         if share < 0.97 {
             return Err(format!(
-                "{program}: only {share} of main.goHalf has main.inlined and runtime.goexit on its stacks"
+                "{program}: only {share} of the time in main.goHalf has main.inlined and runtime.goexit on its stacks"
             ));
         }
     }
@@ -343,7 +345,9 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
             let whole = recorded.sum(|stack| names.iter().all(|name| stack.iter().any(|function| function == name)));
             let share = whole as f64 / recorded.of("trampolines", "trampolineHalf") as f64;
             if share < 0.98 {
-                return Err(format!("only {share} of trampolineHalf has complete stacks"));
+                return Err(format!(
+                    "only {share} of the time in trampolineHalf has complete stacks"
+                ));
             }
             // The chain of frame pointers breaks where Java calls native code without a frame: in two of a hundred
             // samples here.

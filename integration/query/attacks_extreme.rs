@@ -1,6 +1,6 @@
-//! More rows of the table in `attacks`. Some statements use the smallest and largest numbers of a type, which can crash
-//! a function. Others are short texts with large plans, or have aggregates that store all their input. Further
-//! statements try to access data of other tenants or of the engine.
+//! More SQL statements for the tests of the module `attacks`. Some statements use the smallest and largest numbers of a
+//! type, which can crash a function. Others are short texts with large plans, or have aggregates that store all their
+//! input. Further statements try to access data of other tenants or of the engine.
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
 
@@ -14,7 +14,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
          'two'",
     ),
     (
-        "the rest of the smallest number",
+        "the remainder of the smallest number",
         Harmless,
         "SELECT (-9223372036854775807 - 1) % -1 AS n",
     ),
@@ -35,7 +35,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT abs(-9223372036854775807 - 1) AS n",
     ),
     (
-        "the greatest divisor of the smallest number",
+        "the greatest common divisor of the smallest number",
         Harmless,
         "SELECT gcd(-9223372036854775807 - 1, -1) AS n",
     ),
@@ -80,17 +80,17 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT split_part('a', 'a', -9223372036854775807 - 1) AS x",
     ),
     (
-        "a field of nothing",
+        "a field of an empty text",
         Harmless,
         "SELECT split_part('', '', 9223372036854775807) AS x",
     ),
     (
-        "a part put over a text from far away",
+        "an overlay far behind the end of a text",
         Harmless,
         "SELECT overlay('x' PLACING 'y' FROM 9223372036854775807 FOR 9223372036854775807) AS x",
     ),
     (
-        "a character that there is not",
+        "a character that does not exist",
         Harmless,
         "SELECT chr(1114112) AS x, chr(-1) AS y",
     ),
@@ -105,13 +105,13 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT array_slice([1, 2], -9223372036854775807 - 1, 9223372036854775807) AS n",
     ),
     (
-        "a slice in steps of nothing",
+        "a slice in steps of zero",
         Harmless,
         "SELECT array_slice([1, 2], 1, 2, 0) AS n",
     ),
-    ("a series in steps of nothing", Harmless, "SELECT range(1, 2, 0) AS n"),
+    ("a series in steps of zero", Harmless, "SELECT range(1, 2, 0) AS n"),
     (
-        "a series back from the end",
+        "a series with a huge negative step",
         Harmless,
         "SELECT range(9223372036854775807, 9223372036854775800, -9223372036854775807 - 1) AS n",
     ),
@@ -126,7 +126,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT repeat('x', -9223372036854775807 - 1) AS x",
     ),
     (
-        "copies of negative number",
+        "a negative number of copies",
         Harmless,
         "SELECT array_repeat('x', -9223372036854775807 - 1) AS x",
     ),
@@ -146,12 +146,12 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT lead(value, 9223372036854775807) OVER (ORDER BY value) AS n FROM samples",
     ),
     (
-        "the row of a number that there is not",
+        "the row with a negative number",
         Harmless,
         "SELECT nth_value(value, -9223372036854775807 - 1) OVER (ORDER BY value) AS n FROM samples",
     ),
     (
-        "rows in no parts",
+        "rows divided into zero parts",
         Harmless,
         "SELECT ntile(0) OVER (ORDER BY value) AS n FROM samples",
     ),
@@ -168,32 +168,32 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
          9223372036854775807 FOLLOWING) AS n FROM samples",
     ),
     (
-        "no rows of the last",
+        "an offset behind the last row",
         Harmless,
         "SELECT value FROM samples WHERE tenant = 'two' LIMIT 9223372036854775807 OFFSET 9223372036854775807",
     ),
     (
-        "buckets of nothing",
+        "buckets of zero length",
         Harmless,
         "SELECT time_bucket('0s', time) AS t FROM samples",
     ),
     (
-        "buckets back in time",
+        "buckets of negative length",
         Harmless,
         "SELECT time_bucket('-1s', time) AS t FROM samples",
     ),
     (
-        "buckets of all time",
+        "one bucket for all times",
         Harmless,
         "SELECT time_bucket('292y', time) AS t FROM samples",
     ),
     (
-        "bins of nothing",
+        "bins of zero length",
         Harmless,
         "SELECT date_bin(interval '0 seconds', time) AS t FROM samples",
     ),
     (
-        "bins of months from far away",
+        "bins of months from a distant origin",
         Harmless,
         "SELECT date_bin(interval '1 month', time, timestamp '1677-09-22') AS t FROM samples",
     ),
@@ -203,12 +203,12 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT time + interval '292277026596 years' AS t FROM samples",
     ),
     (
-        "a time of the greatest number",
+        "a time from the greatest number",
         Harmless,
         "SELECT to_timestamp(9223372036854775807) AS t, to_timestamp_seconds(9223372036854775807) AS u",
     ),
     (
-        "a date that there is not",
+        "a date that does not exist",
         Harmless,
         "SELECT make_date(2147483647, 12, 31) AS t, make_date(2024, -2147483648, 1) AS u",
     ),
@@ -218,12 +218,12 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT to_char(time, '%Y%m%d%H%M%S%f%+%c%v') AS t FROM samples",
     ),
     (
-        "a time in a form that is wrong",
+        "a time in an invalid format",
         Harmless,
         "SELECT to_char(time, '%!%Q%') AS t FROM samples",
     ),
     (
-        "a profile of all time",
+        "a profile over all times",
         Harmless,
         "SELECT * FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{}', -9223372036854775807, 9223372036854775807)",
     ),
@@ -234,37 +234,37 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
     ),
     // Aggregates that store their input.
     (
-        "the middle of everything",
+        "the median of a large join",
         Stopped,
         "SELECT median(a.value + b.value * c.value) AS n FROM samples a, samples b, samples c, samples d, samples \
          e, samples f, samples g",
     ),
     (
-        "each value of everything",
+        "each distinct value of a large join",
         Stopped,
         "SELECT array_agg(DISTINCT a.value || '/' || row_number() OVER ()) FROM samples a, samples b, samples c, \
          samples d, samples e, samples f",
     ),
     (
-        "everything in order",
+        "the values of a large join in order",
         Stopped,
         "SELECT array_agg(a.value ORDER BY b.value, c.value) FROM samples a, samples b, samples c, samples d, \
          samples e, samples f",
     ),
     (
-        "an estimate of a thousand million places",
+        "a quantile with a thousand million centroids",
         Harmless,
         "SELECT approx_percentile_cont(value, 0.5, 1000000000) AS n FROM samples WHERE tenant = 'two'",
     ),
     // Large plans.
     (
-        "a thousand columns by themselves",
+        "all columns of a large join twice",
         Harmless,
         "SELECT a.*, b.*, c.*, d.*, a.*, b.*, c.*, d.* FROM samples a, samples b, samples c, samples d WHERE \
          a.tenant = 'two'",
     ),
     (
-        "an explanation of what is refused",
+        "an explanation of a refused statement",
         Refused,
         "EXPLAIN VERBOSE COPY samples TO '/tmp/attack.csv'",
     ),
@@ -276,7 +276,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
          WHERE a.tenant = 'two'",
     ),
     (
-        "a question in a question in an order",
+        "a subquery in the ORDER BY of a subquery",
         Harmless,
         "SELECT count(*) AS n FROM samples WHERE value IN (SELECT value FROM samples WHERE tenant = 'two' ORDER BY \
          (SELECT max(value) FROM samples))",
@@ -310,12 +310,12 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT st.frames FROM samples s RIGHT JOIN stacks st ON s.stack <> st.stack",
     ),
     (
-        "another tenant's rows by a plan",
+        "another tenant's rows by EXPLAIN",
         Harmless,
         "EXPLAIN VERBOSE SELECT * FROM samples WHERE tenant = 'two'",
     ),
     (
-        "another tenant's rows by a measured plan",
+        "another tenant's rows by EXPLAIN ANALYZE",
         Harmless,
         "EXPLAIN ANALYZE SELECT * FROM stacks WHERE tenant = 'two'",
     ),
@@ -341,7 +341,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         "SELECT * FROM statistics_cache()",
     ),
     (
-        "a file that is globbed",
+        "files by a glob pattern",
         Refused,
         "SELECT * FROM 'tables/samples/**/*.parquet'",
     ),
@@ -354,7 +354,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
     ("all settings", Refused, "SHOW ALL"),
     ("a transaction", Refused, "START TRANSACTION"),
     ("rights", Refused, "GRANT ALL ON samples TO two"),
-    ("a statement that is kept", Refused, "PREPARE p AS SELECT 1"),
+    ("a prepared statement", Refused, "PREPARE p AS SELECT 1"),
     ("two statements", Refused, "SELECT 1; SELECT 2"),
     ("a comment that does not end", Refused, "SELECT 1 /* "),
     ("a text that does not end", Refused, "SELECT 'x"),

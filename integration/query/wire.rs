@@ -224,8 +224,8 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
         ("a cursor", Expected::Refused, "DECLARE c CURSOR FOR SELECT 1"),
     ];
     let more = more.map(|(name, expected, sql)| (name, expected, sql.to_owned()));
-    // Another test already runs the statements that end at the timeout, and each takes long. So this test runs all
-    // statements that depend on dialect or protocol, and omits some of the slow ones.
+    // A statement that ends at the timeout takes long, and another test already runs all of them. So this test omits
+    // some of them, but none that depends on the SQL dialect or on the protocol.
     let slow = [
         "a window over everything",
         "sort everything",

@@ -342,7 +342,7 @@ const OF_A_WHOLE_LAYER: [(&str, &str); 3] = [
 
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Layers, and one folder of a layer, in which every folder is a room.
+/// Layers in which every folder is a room. One entry is a folder of a layer; every folder in it is a room as well.
 const LAYERS_OF_ROOMS: [&str; 6] = ["store", "query", "server", "cli", "components::common", "pipeline"];
 
 #[test]

@@ -181,7 +181,8 @@ mod calls {
     #[cfg(not(target_arch = "x86_64"))]
     const REFUSED_HERE: &[libc::c_long] = &[];
 
-    /// Installs a filter that refuses these calls for this thread and all threads that it starts.
+    /// Installs a filter that refuses the calls in [`REFUSED`] and [`REFUSED_HERE`], for this thread and all threads
+    /// that it starts.
     pub(super) fn refuse() -> Result<(), Error> {
         let calls = REFUSED.iter().chain(REFUSED_HERE);
         let filter = SeccompFilter::new(

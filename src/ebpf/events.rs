@@ -80,7 +80,8 @@ fn elapsed(event: &OwnedFd) -> u64 {
     if read == 8 { u64::from_ne_bytes(count) } else { 0 }
 }
 
-/// A clock event of one CPU that copies registers and stack itself, for systems where no BPF program can run.
+/// A clock event of one CPU for systems where no BPF program can run: at each tick, the kernel itself copies the
+/// registers and the stack to a ring.
 #[derive(Debug)]
 pub(crate) struct SampleRing {
     event: OwnedFd,
@@ -162,7 +163,7 @@ pub(super) enum ProcessEvent {
         /// Path as the process sees it, or a name such as `[vdso]` or `//anon`.
         path: String,
     },
-    /// A process started to run another program, so its mappings are gone.
+    /// A process replaced its program by execve(2), so its earlier mappings are gone.
     Executed { pid: u32, comm: String },
     /// A process was forked. The child has the mappings of its parent.
     Forked { pid: u32, parent: u32 },

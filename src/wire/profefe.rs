@@ -1,7 +1,8 @@
 //! The API of profefe: its names for profile types, the parameters of its requests, and its responses as JSON.
 //!
 //! In: the query part of a URL. Out: the parsed request, or a [`Refusal`] with profefe's messages. Times are whole
-//! seconds in UTC, without a zone. Labels are `name=value,name=value`; names and values are escaped as in a URL.
+//! seconds in UTC; a request may omit the `Z` at the end. Labels are `name=value,name=value`; names and values are
+//! escaped as in a URL.
 
 use chrono::{DateTime, Datelike, NaiveDateTime, SecondsFormat};
 use percent_encoding::percent_decode_str;
@@ -16,7 +17,8 @@ use alluvium_profile::labels::SERVICE_NAME;
 pub struct TypeWord {
     /// Value of the parameter `type`.
     pub word: &'static str,
-    /// Names of its profiles in Alluvium; the first is the name of new profiles.
+    /// Names (values of the label `__name__`) of its profiles in Alluvium. A profile that a client sends with this
+    /// type gets the first name.
     pub names: &'static [&'static str],
     /// The sample type that a viewer shows first.
     pub shown: &'static str,

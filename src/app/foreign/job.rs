@@ -300,8 +300,8 @@ impl<'a> Jobs<'a> {
         self.out.close();
     }
 
-    /// Returns the keys of a job that the other functions do not convert. They must be arguments of `pyroscope.scrape`.
-    /// Records a note for each key that is left out.
+    /// Returns the keys of a job that the other functions do not convert. The returned keys must be arguments of
+    /// `pyroscope.scrape`. Records a note for each key that is left out.
     fn rest(&mut self, path: &str, job: &Map<String, Value>) -> Map<String, Value> {
         let mut rest = Map::new();
         for (key, value) in job {

@@ -32,7 +32,8 @@ const SHORT_TYPES: [(&str, &str); 12] = [
     ("threadcreate", "threadcreate:threadcreate:count:threadcreate:count"),
 ];
 
-/// Label that contains the path of a profile in older versions of conprof. The path ends in Go's name of the type.
+/// Label that contains the path of a profile in older versions of conprof. The path ends in Go's name of the profile
+/// type.
 const PATH_LABEL: &str = "profile_path";
 
 /// Flags for the server that a command queries.

@@ -186,7 +186,7 @@ enum CommandError {
     #[error("the prompt supports only the formats table, json and csv")]
     Format,
     /// The value of a switch is neither `on` nor `off`.
-    #[error("write on or off")]
+    #[error("the value must be on or off")]
     Switch,
     #[error("unknown command {0}, try \\help")]
     Unknown(String),

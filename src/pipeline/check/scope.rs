@@ -1,8 +1,8 @@
 //! Reads the statements of a scope into the nodes of its graph.
 //!
-//! In: statements with their texts, and their environment. Out: a [`Graph`], and diagnostics in the [`Analyzer`]. Each
-//! instantiated declaration is analysed once, when its first instance is read. A check also analyses the other
-//! declarations.
+//! In: statements with their sources, and the environment of the scope. Out: a [`Graph`], and diagnostics in the
+//! [`Analyzer`]. Each instantiated declaration is analysed once, when its first instance is read. A check also analyses
+//! the other declarations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -361,8 +361,8 @@ impl Analyzer<'_> {
         reading.graph.push(id, kind, own);
     }
 
-    /// Returns the name of the item. It must be known before evaluation, since it decides the meaning of names in the
-    /// template.
+    /// Returns the value of the attribute `var` of a `foreach`: the name of the item in the template. The name must be
+    /// known before evaluation, because it decides the meaning of other names in the template.
     fn variable(&mut self, text: &SourceBlock) -> Option<Arc<str>> {
         let attribute = text.block.body.iter().find_map(|statement| match statement {
             Statement::Attribute(attribute) if &*attribute.name.name == "var" => Some(attribute),

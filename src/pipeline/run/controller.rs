@@ -369,8 +369,8 @@ impl Controller {
 
 impl Inner {
     /// Returns the warnings of the configuration in force if it consists of these texts and a load would change
-    /// nothing, since value changes are propagated without a load. `None` if a load is needed: after a failed
-    /// evaluation, and for `http` and `remotecfg` blocks, since only a load reads their certificates.
+    /// nothing. (Changed exports are propagated without a load.) Returns `None` if a load is needed: after a failed
+    /// evaluation, and if there is a block `http` or `remotecfg`, because only a load reads its certificates.
     fn unchanged(&self, sources: &[Source]) -> Option<Diagnostics> {
         let in_force = self.in_force.lock();
         let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;

@@ -40,7 +40,7 @@ pub(crate) struct Tables {
     pub(crate) tables: Vec<DeltaTable>,
     /// Identity of the writer in transactions and file names.
     pub(crate) writer: String,
-    /// The folder's memory of its commits.
+    /// The file `COMMITS`: the record of the commits that were made from this folder.
     pub(crate) commits: Commits,
     /// The last segment committed to each table, if a process of this folder is known to have committed it.
     own: BTreeMap<Table, i64>,
@@ -241,7 +241,7 @@ impl Tables {
         self.commits.before_commit(&named)
     }
 
-    /// Deletes the log segments up to `last`, which all tables contain.
+    /// Deletes the log segments up to `last`, whose profiles all tables contain.
     pub(crate) fn delete_segments(&mut self, log: &Path, last: u64) -> Result<(), StoreError> {
         match self.commits.flushed(last) {
             // The segments may be the reason that the disk is full, so they are deleted first.

@@ -122,7 +122,8 @@ impl Source<'_> {
     }
 
     /// Visits the rows that the filter selects, step by step. `copy` runs under the lock for each piece of rows.
-    /// `build` runs after each step, without the lock, with the copied rows and their texts. Returns these texts.
+    /// `build` runs after each step, without the lock, with the copied rows and their texts. Returns the texts of all
+    /// copied rows.
     fn walk<T>(
         &self,
         count: Count,

@@ -10,8 +10,8 @@ use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
-/// Returns a profile with one function per name and one sample per value. The stack of each sample is the function with
-/// the same index.
+/// Returns a profile with one function per name and one sample per value. The stack of each sample is one function. If
+/// there are more samples than functions, the functions are used again from the first one on.
 fn profile<'a>(names: &[&'a str], values: &[i64], labels: Vec<Vec<SampleLabel<'a>>>) -> Profile<'a> {
     let mut profile = Profile {
         sample_types: vec![ValueType {
@@ -128,7 +128,7 @@ fn text_labels_of_samples_make_series_and_ids_stay_on_samples() {
         .iter()
         .map(|series| match &series.samples {
             Samples::Some(samples) => (series.labels.to_string(), samples.clone()),
-            Samples::All(_) => panic!("must be split"),
+            Samples::All(_) => panic!("the samples were not split by series"),
         })
         .collect();
     assert_eq!(
@@ -287,7 +287,7 @@ fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
         ..limits
     };
     let Refusal::Rejected(rejection) = prepare_decoded(&raw, columns(), NOW_MS, &small).unwrap_err() else {
-        panic!("not rejected")
+        panic!("a profile above the size limit was not rejected")
     };
     assert_eq!(rejection.reason, "profile_size_limit");
 }

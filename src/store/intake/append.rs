@@ -391,7 +391,7 @@ fn in_progress(raw: &RawProfile) -> Rejection {
         REASON_REPEATED,
         SinkErrorKind::Unavailable,
         format!(
-            "profile {} with the same id is being stored at the moment, try again",
+            "a copy of the profile {} with the same id is being stored at the moment, try again",
             raw.labels.short()
         ),
     )

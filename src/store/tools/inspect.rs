@@ -198,7 +198,7 @@ fn check_table(
     for dead in vacuum::dead_files(root, table, &live, &mut Removals::default())? {
         let is_own = name_of(&dead.path).contains(writer) && !writer.is_empty();
         let (kind, detail) = match dead.removed {
-            Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
+            Some(_) => ("replaced", "the table removed it; it waits for deletion".to_owned()),
             None if is_own => ("uncommitted", "it was never committed".to_owned()),
             None => ("orphan", "no table lists it".to_owned()),
         };

@@ -121,7 +121,7 @@ impl Fields for AnyValue {
     }
 }
 
-/// Reads the field of one case of a value. Returns `None` for `null`.
+/// Reads the field of one variant of [`Value`]. Returns `None` for `null`.
 fn value<'de, A: MapAccess<'de>, T: FromJson + Default>(
     map: &mut A,
     case: fn(T) -> Value,
@@ -191,7 +191,8 @@ mod tests {
         assert!(read::<AnyValue>(br#"{"intValue":"7","int_value":"7"}"#).is_err());
     }
 
-    /// Reads a text with our reader, checks the message, and reads the text with the crate's derives.
+    /// Checks that our reader reads the message `expected` from a text. Returns the message that the crate's derives
+    /// read from the same text, or `None` if they fail.
     fn by_the_crate<M>(form: &str, expected: &M) -> Option<M>
     where
         M: FromJson + Default + DeserializeOwned + PartialEq + Debug,
@@ -200,7 +201,7 @@ mod tests {
         serde_json::from_str(form).ok()
     }
 
-    /// When this test fails for all cases, the crate can also read JSON, and this file is no longer needed.
+    /// When this test fails for all cases, the crate can read them as well, and this file is no longer needed.
     #[test]
     fn the_reader_of_the_crate_fails_these_cases() {
         fn fails<M>(case: &str, form: &str, expected: M)

@@ -43,7 +43,7 @@ export interface Scene {
   edges: readonly Edge[];
   /** The flow of each edge. */
   flows: readonly Flow[];
-  /** Number of targets that each node exports, -1 for a node that exports none. */
+  /** Number of targets that each node exports; -1 for a node that does not export targets. */
   targets: readonly number[];
   /** Nodes that match the filter; null without a filter. */
   matched: ReadonlySet<number> | null;

@@ -1,7 +1,8 @@
-//! A small API server for tests: paged lists, watches, bookmarks, expired versions, refused requests, tokens.
+//! A small Kubernetes API server for tests: paged lists, watches, bookmarks, expired versions, refused requests and
+//! tokens.
 //!
-//! It implements the HTTP protocol of the API's documentation. It stores the objects only as a log of all changes, and
-//! builds each list and watch from this log. All pages of a list have the version of the first page, as with etcd.
+//! It implements the HTTP protocol of the Kubernetes documentation. It stores the objects only as a log of all changes,
+//! and builds each list and watch from this log. All pages of a list have the version of the first page, as with etcd.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -177,7 +178,7 @@ impl ApiServer {
             .collect()
     }
 
-    /// Returns the number of started lists of this kind.
+    /// Returns how many lists of this kind were requested. The pages of a list count once.
     pub(crate) fn lists(&self, kind: &str) -> usize {
         let asked = self.asked(&format!("/{kind}?"));
         asked
@@ -460,7 +461,7 @@ pub(crate) fn pod(namespace: &str, name: &str, ip: &str) -> Value {
     })
 }
 
-/// Returns very short pauses.
+/// Returns very short pauses between failed attempts.
 pub(crate) fn fast() -> crate::common::kubernetes::watch::Pace {
     crate::common::kubernetes::watch::Pace {
         least: Duration::from_millis(1),

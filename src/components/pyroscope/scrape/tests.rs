@@ -267,7 +267,7 @@ async fn what_is_beyond_a_limit_is_not_forwarded_and_said() {
         .block("limits", Body::new().with("max_targets", number(2)));
     let running = Running::start(&DEFINITION, &recorder, &body);
     let message = "2 profiles are scraped, 1 targets are ignored: max_targets is 2";
-    eventually("the health", || recorder.health().1 == message).await;
+    eventually("the health message", || recorder.health().1 == message).await;
     running.stop().await;
 }
 
@@ -299,6 +299,9 @@ async fn a_target_without_an_address_makes_the_component_unhealthy() {
     let recorder = recorder();
     let body = body("", &sink, "goroutine", "");
     let running = Running::start(&DEFINITION, &recorder, &body);
-    eventually("the health", || recorder.health().1.contains("1 cannot be scraped")).await;
+    eventually("the health message", || {
+        recorder.health().1.contains("1 cannot be scraped")
+    })
+    .await;
     running.stop().await;
 }

@@ -18,7 +18,7 @@ use crate::remote::vault::arguments::VaultArguments;
 use alluvium_lang::value::{Number, Value};
 use alluvium_pipeline::component::HealthState;
 
-/// A server with three stores and the login methods that need no cloud.
+/// A server with three secret stores and the login methods that need no cloud.
 struct Vault {
     secret: Mutex<String>,
     logins: AtomicUsize,
@@ -178,7 +178,7 @@ async fn a_secret_is_read_from_either_version_of_a_store_and_stays_secret() {
         let recorder = recorder();
         let running = start(&recorder, body).await.unwrap();
         assert_eq!(password(&recorder).as_deref(), Some("hush"));
-        // Values that are not strings are skipped, and nothing shows the secret.
+        // The debug output does not contain the secret. (The component skips `number`, which is not a string.)
         assert!(!format!("{:?}", recorder.export("data")).contains("hush"));
         assert_eq!(recorder.health().0, HealthState::Healthy);
         running.stop().await;

@@ -140,7 +140,7 @@ impl MergedName {
         })
     }
 
-    /// Returns true if `writer` wrote the merged file.
+    /// Returns true if `path` names a merged file that `writer` wrote.
     pub(crate) fn is_of(path: &str, writer: &str) -> bool {
         let name = name_of(path);
         name.starts_with('c')
@@ -156,7 +156,7 @@ pub(crate) struct Environment<'a> {
     pub(crate) root: &'a Root,
     /// Identity of the writer in file names.
     pub(crate) writer: &'a str,
-    /// Effort for the new files.
+    /// The effort to spend on the new files.
     pub(crate) effort: Effort,
     pub(crate) faults: &'a Faults,
     /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).

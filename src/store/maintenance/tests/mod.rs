@@ -89,7 +89,7 @@ pub(super) async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i
     }
 }
 
-/// Returns all rows of a table in files and heads.
+/// Returns all rows of a tenant in a table, from files and heads.
 fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
     let mut batches = Vec::new();
     for file in snapshot
@@ -212,7 +212,7 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
     assert!(report.jobs >= 3, "{report:?}");
     let after = store.snapshot();
     assert_eq!(contents(&after, "t"), expected);
-    // The tenant has one file for the hour. The other tenant still has two files, which are too few to merge.
+    // The tenant `t` has one file for the hour. The tenant `other` still has two files, which are too few to merge.
     assert_eq!(count(&after, Table::Samples), 3);
     // An earlier snapshot still has its files.
     assert_eq!(contents(&before, "t"), expected);
@@ -281,7 +281,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A disk that fails once, at the nth operation.
+/// A disk that fails once: at the operation that counts `left` down to 0.
 struct FailOnce {
     left: AtomicUsize,
 }
@@ -340,13 +340,21 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
         store.maintain(Work::Compact).await.unwrap();
         store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
         let last = store.snapshot();
-        assert_eq!(contents(&last, "t"), expected, "{fails_at}: repeated");
+        assert_eq!(
+            contents(&last, "t"),
+            expected,
+            "{fails_at}: the contents differ after further maintenance"
+        );
         assert_eq!(count(&last, Table::Samples), 1, "{fails_at}");
-        assert_eq!(files_on_disk(dir.path()), last.files.len(), "{fails_at}: garbage");
+        assert_eq!(
+            files_on_disk(dir.path()),
+            last.files.len(),
+            "{fails_at}: the vacuum left files that no table lists"
+        );
         if !failed {
             assert!(
                 fails_at > 40,
-                "the writes of maintenance must be places of faults: {fails_at}"
+                "maintenance has fewer than {fails_at} fault points: its writes must be fault points"
             );
             break;
         }
@@ -416,7 +424,8 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
     store.flush().await.unwrap();
     assert_eq!(store.snapshot().files.len(), 16);
     let report = store.maintain(Work::Due).await.unwrap();
-    // The rows of two days are removed. Stacks and series are removed only for the day that is safely over.
+    // The samples and profiles of two days are removed. Stacks and series are kept for a day longer, in case a late
+    // profile needs them, so they are removed only for the oldest day.
     assert_eq!(report.files_in, 6, "{report:?}");
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Stacks)), (2, 3));
@@ -465,7 +474,7 @@ async fn names_that_went_for_size_come_again_with_a_late_profile_and_stay_while_
         store.flush().await.unwrap();
     }
     store.maintain(Work::Due).await.unwrap();
-    assert_eq!(stacks(), 1, "those of the first day are deleted");
+    assert_eq!(stacks(), 1, "the stacks of the first day must be deleted");
     push(60).await;
     store.flush().await.unwrap();
     assert_eq!(stacks(), 2);
@@ -650,7 +659,7 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
         if !failed {
             assert!(
                 fails_at > 10,
-                "the writes of a deletion must be places of faults: {fails_at}"
+                "a deletion has fewer than {fails_at} fault points: its writes must be fault points"
             );
             break;
         }
@@ -731,7 +740,10 @@ async fn syncs_come_before_what_relies_on_them() {
     for steps in files.into_iter().chain(entries) {
         for step in steps {
             let at = position(last, step).unwrap_or_else(|| panic!("{step:?} is missing after {last}: {taken:?}"));
-            assert!(at >= last && at < deleted, "{step:?} comes too late");
+            assert!(
+                at >= last && at < deleted,
+                "{step:?} must come before the log is deleted"
+            );
             last = at;
         }
     }
