@@ -227,7 +227,7 @@ impl Cluster {
             .unwrap();
             assert!(
                 took <= PROMISE,
-                "{what}: a target was not where it belongs for {took:?}\n{}",
+                "{what}: the last target moved only after {took:?}\n{}",
                 self.report
             );
             assert!(

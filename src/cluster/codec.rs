@@ -17,7 +17,7 @@ pub(super) struct Codec {
     pub own: SocketAddr,
 }
 
-/// The reason why bytes are not a message.
+/// The reason why bytes are not a message, or why an item does not fit into a message.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CodecError {
     /// The bytes end before the message does.
