@@ -144,7 +144,7 @@ class Packages:
         if not found:
             return None
         name, version = found.groups()
-        # Newer packages have the image in a separate package.
+        # Newer kernel packages depend on a separate package with the image.
         binary = re.search(r"(linux-binary-[0-9][^ ]*) \(", self.show(f"{name}:{debian}", suite).get("Depends", ""))
         package = binary.group(1) if binary else name
         folder = self.cache / arch / name.removeprefix("linux-image-")
@@ -428,7 +428,7 @@ def main():
     parser.add_argument("--hertz", type=int, default=99)
     parser.add_argument("--event-hertz", type=int, default=49, help="ticks per second of the recording with perf events alone, which copy 16 KiB of stack per tick")
     parser.add_argument("--whole", type=float, default=99, help="minimum percentage of complete stacks of each program")
-    parser.add_argument("--limit", type=int, default=1800, help="timeout of a machine in seconds")
+    parser.add_argument("--limit", type=int, default=1800, help="timeout of an emulated machine in seconds")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "alluvium/kernels"))
     parser.add_argument("--keep", action="store_true", help="keep the output of the consoles in the cache folder")
     options = parser.parse_args()

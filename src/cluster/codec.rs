@@ -12,7 +12,7 @@ use foca::{Header, Message, State};
 
 use crate::member::{self, Member, NameError};
 
-/// Encodes and decodes messages of the member at this address.
+/// Encodes and decodes messages of the member at the address `own`.
 pub(super) struct Codec {
     pub own: SocketAddr,
 }

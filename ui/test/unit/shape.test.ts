@@ -124,7 +124,7 @@ describe('a recipe', () => {
   });
 });
 
-describe('an inverted graph without room', () => {
+describe('an inverted graph with a limit on its nodes', () => {
   it('ends paths sooner and loses no value', () => {
     const { flame: small } = invert(flame, 4);
     sound(small);
