@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Boots Debian's kernels of both architectures under qemu and checks the profiler there. Prints the table of docs/benchmarks-ebpf.md.
+"""Boots Debian's kernels for x86-64 and 64-bit Arm under qemu and checks the profiler there. Prints the table of docs/benchmarks-ebpf.md.
 
     benches/kernels.py [--arch x86_64|aarch64] [--suite bookworm] [--program ARCH=PATH] [--seconds 10] [--hertz 99] [--keep]
 
 apt-get downloads the kernels as Debian packages into a cache folder outside the clone, and they are never installed. The script uses separate package lists, so the
-machine's apt is not affected. Each kernel boots in software emulation (no KVM is needed). Its initramfs has busybox, the collector (built here in release mode, for
+host's apt is not affected. Each kernel boots in software emulation (no KVM is needed). Its initramfs has busybox, the collector (built here in release mode, for
 64-bit Arm with Debian's cross compiler) and programs from integration/fixtures/ebpf that measure the CPU shares of their own functions. In the emulated machine, `alluvium record --all` records the programs, once with
-the BPF program and once with perf events alone. The machine sends the recording over the serial console, and the script compares it with the programs' own measurements.
+the BPF program and once with perf events alone. The emulated machine sends the recording over the serial console, and the script compares it with the programs' own measurements.
 The emulation is slow: a run takes minutes per kernel.
 """
 
@@ -28,11 +28,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "integration/fixtures/ebpf"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITES = ("bullseye", "bookworm", "trixie", "trixie-backports")
-# The kernel for virtual machines of each suite. It has the same sources as the ordinary kernel, but fewer drivers and a quarter of the download size. For 64-bit Arm
-# there is also a kernel with larger pages.
+# Debian's names of the tested kernels. The `cloud` kernels, for virtual machines, have the same sources as the ordinary kernels, but fewer drivers and a quarter of the
+# download size. The kernel `arm64-16k` has larger pages.
 FLAVOURS = {"x86_64": ["cloud-amd64"], "aarch64": ["cloud-arm64", "arm64-16k"]}
 SHARES = ("half", "third", "fifth")
-# If a stack contains one of these functions, it belongs to the program itself, and not to the shell before exec or to the dynamic linker.
+# If a stack contains one of these functions, it is a stack of the test program itself, and not of the shell that executes it or of the dynamic linker.
 KNOWN = {"main", "shares_main", "pool_thread", "pool_work", "handler_work", "loaded_work", "half", "third", "fifth", "work", "descend"}
 DEEP = {"threads", "deep", "frames", "frames-bare", "frames-largest"}
 # Minimum percentage of complete stacks of the program `frames-largest`. Until the unwind table of a new program exists, 16 KiB of its stack are copied, so stacks with a larger frame are incomplete.
@@ -58,7 +58,7 @@ ARCHITECTURES = {
         "flags": {"signed": ["-O2", "-mbranch-protection=standard"], "unsigned": ["-O2", "-mbranch-protection=none"]},
     },
 }
-# Name: compiler flags. `threads` and `frames` have their own sources, all others use shares.c.
+# Name: compiler flags. `threads` is made from threads.c, the programs whose names begin with `frames` from frames.c, all others from shares.c.
 PROGRAMS = {
     "framed": ["-O2", "-fno-omit-frame-pointer"],
     "bare": ["-O2", "-fomit-frame-pointer"],
@@ -144,7 +144,7 @@ class Packages:
         if not found:
             return None
         name, version = found.groups()
-        # Newer packages have the image in a separate package.
+        # Newer kernel packages depend on a separate package with the image.
         binary = re.search(r"(linux-binary-[0-9][^ ]*) \(", self.show(f"{name}:{debian}", suite).get("Depends", ""))
         package = binary.group(1) if binary else name
         folder = self.cache / arch / name.removeprefix("linux-image-")
@@ -428,7 +428,7 @@ def main():
     parser.add_argument("--hertz", type=int, default=99)
     parser.add_argument("--event-hertz", type=int, default=49, help="ticks per second of the recording with perf events alone, which copy 16 KiB of stack per tick")
     parser.add_argument("--whole", type=float, default=99, help="minimum percentage of complete stacks of each program")
-    parser.add_argument("--limit", type=int, default=1800, help="timeout of a machine in seconds")
+    parser.add_argument("--limit", type=int, default=1800, help="timeout of an emulated machine in seconds")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "alluvium/kernels"))
     parser.add_argument("--keep", action="store_true", help="keep the output of the consoles in the cache folder")
     options = parser.parse_args()

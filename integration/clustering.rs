@@ -204,8 +204,8 @@ impl Cluster {
         is_of_one && owners.len() == side.len()
     }
 
-    /// Waits until each target has a single collector on each side. Adds to the report the time from `begin` until the
-    /// last target had moved, and checks this time against [`PROMISE`].
+    /// Waits until each target has a single collector on each side of the cut; without a cut, there is one side. Adds
+    /// to the report the time from `begin` until the last target had moved, and checks this time against [`PROMISE`].
     async fn settle(&mut self, begin: Instant, what: &str, sides: &[&[usize]]) {
         while !sides.iter().all(|side| self.is_settled(side)) {
             for program in self.running.values_mut() {
@@ -227,7 +227,7 @@ impl Cluster {
             .unwrap();
             assert!(
                 took <= PROMISE,
-                "{what}: a target was not where it belongs for {took:?}\n{}",
+                "{what}: the last target moved only after {took:?}\n{}",
                 self.report
             );
             assert!(

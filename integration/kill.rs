@@ -2,8 +2,8 @@
 //!
 //! Scenario: the real program, 8 clients that push small distinct profiles, and 25 kills. A third of the kills come at
 //! different moments, a third while memory is flushed to the tables, and a third while files are merged. Before a kill
-//! of the last two kinds, the test waits for a new file of a flush or merge. If no table lists a file after a kill, the
-//! kill has interrupted a flush or merge. Guarantee: after every restart, `profiles` and `samples` contain each
+//! of the last two kinds, the test waits for a new file of a flush or merge. A kill has interrupted a flush or merge if
+//! it leaves a file that no table lists. Guarantee: after every restart, `profiles` and `samples` contain each
 //! acknowledged profile of a tenant exactly once. They may contain profiles that were not acknowledged, each at most
 //! once. Each profile has its service in `series` and its function in `stacks`.
 
@@ -160,7 +160,7 @@ async fn until_under_way(
     };
     while new() < count {
         server.check();
-        assert!(Instant::now() < deadline, "no {work:?}\n{}", server.tail());
+        assert!(Instant::now() < deadline, "no {work:?} wrote files\n{}", server.tail());
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     flushes.abort();
@@ -246,7 +246,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     acknowledged.check(&http, &url, ROUNDS + 1).await;
     assert!(
         acknowledged.len() as u64 > ROUNDS,
-        "only {} were acknowledged",
+        "only {} profiles were acknowledged",
         acknowledged.len()
     );
     println!(
@@ -256,7 +256,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     for work in [Work::Flush, Work::Merge] {
         assert!(
             hits.get(&work).is_some_and(|count| *count >= 2),
-            "no kill hit a {work:?}: {hits:?}"
+            "fewer than 2 kills interrupted a {work:?}: {hits:?}"
         );
     }
 }
@@ -285,7 +285,7 @@ impl Acknowledged {
         let all: BTreeSet<u64> = self.0.values().flat_map(|numbers| numbers.keys().copied()).collect();
         let mut tenants = sql_of(http, url, &TENANTS.join("|"), "SELECT DISTINCT tenant FROM profiles").await;
         tenants.retain(|row| !TENANTS.contains(&row[0].as_str()));
-        assert!(tenants.is_empty(), "round {round}: {tenants:?}");
+        assert!(tenants.is_empty(), "round {round}: unknown tenants {tenants:?}");
         let nothing = BTreeMap::new();
         for tenant in TENANTS {
             let own = self.0.get(tenant).unwrap_or(&nothing);
@@ -325,7 +325,7 @@ impl Acknowledged {
                     }
                     assert!(
                         named.keys().eq(found.keys()),
-                        "round {round}: {table} of {tenant} without {by}"
+                        "round {round}: rows in {table} of {tenant} have no row in {by}"
                     );
                     for (number, texts) in named {
                         let function = format!("work_{}", number % 50);

@@ -50,8 +50,8 @@ fn sample(stack: i32, values: &[i64]) -> Sample {
     }
 }
 
-/// Returns a request with 3 ticks of `main`, 7 ticks of `work` called by `main`, and 2 ticks of `main` in another
-/// service, which an attribute of the sample names.
+/// Returns a request with 3 ticks of `main` and 7 ticks of `work` called by `main`. It also has 2 ticks of `main` in
+/// the service `other`: an attribute of their sample names this service.
 fn request(service: &str) -> ExportProfilesServiceRequest {
     let strings = [
         "",
@@ -281,8 +281,8 @@ async fn what_is_wrong_is_refused_as_a_whole_in_the_encoding_of_the_request() {
         assert_eq!(status, expected, "{name}: {}", String::from_utf8_lossy(&body));
     }
     let nothing = post(&site, HTTP, &[protobuf], Vec::new()).await;
-    assert_eq!(nothing.0, 200, "a request without profiles is a success");
-    assert_eq!(times(&site, "{}").await, [], "nothing was stored");
+    assert_eq!(nothing.0, 200, "a request without profiles must succeed");
+    assert_eq!(times(&site, "{}").await, [], "a refused request was stored");
     let metrics = site.server.metrics.encode();
     let counted = "alluvium_http_requests_total{route=\"/v1development/profiles\",status=\"413\"} 2";
     assert!(metrics.contains(counted), "{metrics}");

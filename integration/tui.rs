@@ -75,7 +75,7 @@ impl Terminal {
             if is_so(&screen) {
                 return screen;
             }
-            assert!(Instant::now() < deadline, "{what}:\n{screen}");
+            assert!(Instant::now() < deadline, "the screen never showed {what}:\n{screen}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -214,7 +214,7 @@ fn a_file_is_zoomed_searched_and_seen_by_another_type() {
     let screen = terminal.see("zoomed: total > main > work");
     assert!(screen.lines().nth(3).unwrap().starts_with("|work"), "{screen}");
     terminal.press(&["Escape"]);
-    terminal.wait("all of it again", |screen| {
+    terminal.wait("the whole graph", |screen| {
         screen.contains("|total") && !screen.contains("zoomed")
     });
 
@@ -274,7 +274,7 @@ fn without_colour_and_on_a_small_screen_all_of_it_works() {
             .status
             .success()
     );
-    let screen = terminal.wait("a small screen", |screen| {
+    let screen = terminal.wait("8 lines with a graph", |screen| {
         screen.lines().count() == 8 && screen.contains("|main") && screen.contains("?:help")
     });
     assert!(screen.lines().all(|line| line.chars().count() <= 40), "{screen}");
@@ -380,7 +380,7 @@ async fn a_server_is_watched_and_no_refresh_clears_the_screen() {
         "{screen}"
     );
     terminal.press(&["Escape"]);
-    terminal.wait("keys still work", |screen| {
+    terminal.wait("the whole graph", |screen| {
         screen.contains("|total") && !screen.contains("zoomed")
     });
     terminal.quit();

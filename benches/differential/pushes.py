@@ -1,6 +1,6 @@
 """Generates random pushes from a seed, in every format that both Pyroscope and Alluvium accept. Both servers receive the same bytes.
 
-A push is a method, a path with its query, headers and a body. The generated times are 2 to 40 minutes before the time of the run, because by default Alluvium refuses profiles that are more than an hour old.
+A push is a POST request: a path with its query, headers and a body. The times of the profiles are 2 to 40 minutes before the time of the run, because by default Alluvium refuses profiles that are more than an hour old.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ TRACES = ["0af7651916cd43dd8448eb211c80319c", "4bf92f3577b34da6a3ce929d0e0e4736"
 
 @dataclasses.dataclass
 class Push:
-    """One request, and its description for a report."""
+    """One POST request. `format` describes it in a report."""
     format: str
     path: str
     headers: dict
@@ -40,7 +40,7 @@ class Push:
 
 
 class World:
-    """The source of random profiles: services, functions and the time of the run."""
+    """The data from which pushes are made: a random generator, a range of times, function names, and a Java recording (JFR)."""
 
     def __init__(self, random, now_ms, recording):
         self.random, self.recording = random, recording
@@ -254,7 +254,7 @@ def trie(world):
 
 
 def jfr(world, multipart):
-    """Returns a push of the recording, as the body or in a form. The form also contains labels for a context that does not occur in the recording."""
+    """Returns a push of the Java recording, as the body or in a multipart form. The form also contains labels for a context that does not occur in the recording."""
     path = ingest_path(world, f"java-{world.random.randrange(3)}", format="jfr", spyName="javaspy", **text_query(world))
     if not multipart or not world.recording:
         return Push("ingest jfr", path, {"content-type": "application/octet-stream"}, world.recording)

@@ -24,7 +24,7 @@ struct Page {
 }
 
 fn pages() -> Vec<Page> {
-    // The prose of a component is part of its page, and its links belong to that page.
+    // The prose of a component (`page.md`) is part of its page, and its links belong to that page.
     let is_page = |path: &String| path.ends_with(".md") && !path.ends_with("/page.md");
     let paths = tracked_files().into_iter().filter(is_page);
     let read = |path: String| Page {
@@ -211,7 +211,7 @@ fn every_command_line_in_the_documentation_is_one_that_the_program_takes() {
                     found.add(
                         &page.path,
                         block.line + at,
-                        "the program does not take this",
+                        "the program does not accept this command line",
                         &error.to_string(),
                     );
                 }

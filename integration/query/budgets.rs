@@ -1,4 +1,4 @@
-//! Resources of the query engine that strangers may use: query slots, memory, regular expressions.
+//! Limits on the resources of the query engine that a client can take: query slots, memory, regular expressions.
 //!
 //! Scenario: a real port, and clients that never read, query everything, or send arbitrarily long selectors. Guarantee:
 //! an honest client receives responses, and each refusal names the limit.

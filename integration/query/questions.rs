@@ -553,7 +553,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
     assert_eq!(
         starts(&merged.unwrap()),
         known,
-        "the engine cached the stack without the lines"
+        "the engine still uses a cached stack without start lines"
     );
     query.go_pgo = None;
     for engine in [first, engine(store.clone())] {

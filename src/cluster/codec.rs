@@ -12,12 +12,12 @@ use foca::{Header, Message, State};
 
 use crate::member::{self, Member, NameError};
 
-/// Encodes and decodes messages of the member at this address.
+/// Encodes and decodes messages of the member at the address `own`.
 pub(super) struct Codec {
     pub own: SocketAddr,
 }
 
-/// The reason why bytes are not a message.
+/// The reason why bytes are not a message, or why an item does not fit into a message.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CodecError {
     /// The bytes end before the message does.

@@ -13,10 +13,10 @@ use crate::files::{FileId, Files};
 use crate::proc::{self, MapsLine};
 use crate::window::{Frame, ProcessInfo};
 
-/// Maximum number of mappings kept per process. It is also the limit of the BPF program's search.
+/// Maximum number of mappings kept per process. The BPF program's search has 14 steps, enough for 16,383 mappings.
 const MAX_MAPPINGS: usize = 16_000;
-/// Maximum number of mappings that a child inherits at its fork. If the parent has more, the mappings of the child
-/// are read when a tick hits it. A process that does nothing but fork has many children that no tick ever hits.
+/// Maximum number of mappings that a child inherits at its fork. If the parent has more, nothing is copied, because a
+/// process may have many children that no tick ever hits. The child's mappings are read when a tick hits the child.
 const MAX_INHERITED_MAPPINGS: usize = 1024;
 
 /// A process that is running, or that ended a moment ago.
@@ -29,7 +29,7 @@ pub(super) struct Process {
     pub active: bool,
     /// True if the mappings have changed since they were written to the kernel.
     pub is_stale: bool,
-    /// True if events of the process may have been lost.
+    /// True if the mappings may be wrong or missing, because events were lost or the fork copied no mappings.
     pub is_doubtful: bool,
     /// True if the BPF program has the mappings of the process.
     pub in_kernel: bool,

@@ -179,7 +179,7 @@ impl Worker {
         let closed: HashSet<FileId> = self.files.end_window().into_iter().collect();
         self.write_tables();
         if !closed.is_empty() {
-            // Processes that map one of these files are read again at their next tick.
+            // Processes that map one of the closed files are read again at their next tick.
             for process in self.processes.values_mut() {
                 let has = process
                     .image
@@ -394,7 +394,7 @@ impl Worker {
     }
 
     fn walk_pending(&mut self, pass: WalkPass) {
-        // Waiting stacks may use the free bytes of the window: at the start, most stacks wait and the window has few.
+        // Waiting stacks may use the free bytes of the window: at the start, most stacks wait and few are counted.
         for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
             let waiting = &walked.waiting;
             self.frames.clear();

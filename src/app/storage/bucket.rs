@@ -1,6 +1,6 @@
-//! Builds the options of the bucket that holds the tables from the storage options.
+//! Converts the storage options in the configuration to the options of the bucket that holds the tables.
 //!
-//! Every error names the key, and no error contains a secret.
+//! Every error names the configuration key, and no error contains a secret.
 
 use anyhow::{Context as _, bail, ensure};
 

@@ -129,7 +129,7 @@ impl State<'_> {
 
     /// Parses a width or a precision; for `*`, the next operand is its value.
     fn number(&mut self, out: &mut String) -> Result<Option<usize>, FunctionError> {
-        let too_wide = || fail(0, format!("the maximum width is {MAX_WIDTH}"));
+        let too_wide = || fail(0, format!("the maximum width or precision is {MAX_WIDTH}"));
         if self.letters.next_if_eq(&'*').is_some() {
             let operand = self.operands.get(self.next);
             self.next += 1;

@@ -125,7 +125,7 @@ impl Store {
             maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
         }
         if let Some(frozen) = &recovered.frozen {
-            // Until all tables contain the generation, queries find it only in memory.
+            // Until all tables contain the profiles of the frozen head, queries must find them only in memory.
             files.retain(|file| FileName::segment_of(&file.path, &folder.writer) != Some(frozen.last_segment));
         }
         let (tx, rx) = sync_channel(MAX_PENDING_EVENTS);
@@ -270,10 +270,10 @@ impl Store {
         Box::pin(async move { receiver.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
-    /// Refuses further profiles, flushes, ends the threads and unlocks the folder. If the flush takes longer than
-    /// `deadline`, the store stops the flush, and the log keeps the remaining profiles. If the disk does not respond to
-    /// a thread within `stuck_after`, the store no longer waits for the thread, and the close fails with
-    /// [`StoreError::Stuck`]. The folder then stays locked until the process ends.
+    /// Begins to refuse profiles, and runs a last flush. Then ends the threads and unlocks the folder. If the flush
+    /// takes longer than `deadline`, the store stops the flush, and the log keeps the remaining profiles. If the disk
+    /// does not respond to a thread within `stuck_after`, the store no longer waits for the thread, and the close fails
+    /// with [`StoreError::Stuck`]. The folder then stays locked until the process ends.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.lifecycle.close();
         self.flushes.release_appends();

@@ -274,14 +274,14 @@ async fn socks(behind: String) -> (u16, tokio::task::JoinHandle<String>) {
         };
         assert_eq!(stream.read_u8().await.unwrap(), 5, "version");
         let methods = text(&mut stream).await;
-        assert!(methods.contains(&2), "user and password");
+        assert!(methods.contains(&2), "the client offers no user and password");
         stream.write_all(&[5, 2]).await.unwrap();
         assert_eq!(stream.read_u8().await.unwrap(), 1, "version of the login");
         let (user, password) = (text(&mut stream).await, text(&mut stream).await);
         stream.write_all(&[1, 0]).await.unwrap();
         let mut request = [0; 4];
         stream.read_exact(&mut request).await.unwrap();
-        assert_eq!(request, [5, 1, 0, 3], "connect to a name");
+        assert_eq!(request, [5, 1, 0, 3], "the client must connect to a host name");
         let host = text(&mut stream).await;
         let asked = stream.read_u16().await.unwrap();
         stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 0]).await.unwrap();

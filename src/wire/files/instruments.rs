@@ -369,7 +369,7 @@ impl Table {
         Ok(self.tree.add(node, value)?)
     }
 
-    /// Returns the call of a stack that is not known yet.
+    /// Adds the calls of a stack below its process, and returns the innermost call.
     fn call(&mut self, process: FrameId, stack: Stack) -> Result<NodeId, Problem> {
         let frames = self.frames.get(stack.start..stack.end).unwrap_or_default();
         if frames.len() > MAX_STACK {

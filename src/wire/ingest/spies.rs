@@ -30,8 +30,8 @@ pub(super) enum Spy {
 }
 
 impl Spy {
-    /// Returns the agent with this name. If the request names no agent, returns .NET's agent when `has_dotnet_types`
-    /// returns true. It does so if the sample type configuration of the request lists a sample type of .NET's agent.
+    /// Returns the agent with this name. `has_dotnet_types` returns true if the sample type configuration of the
+    /// request lists a sample type of .NET's agent. The request is then from this agent, even if it names no agent.
     pub(super) fn of(name: &str, has_dotnet_types: impl FnOnce() -> bool) -> Option<Self> {
         match name {
             "pyspy" => Some(Self::Python),
@@ -50,7 +50,7 @@ impl Spy {
         kind.into()
     }
 
-    /// Returns bytes that can be decoded: the original bytes, or bytes with function ids.
+    /// Assigns function ids if the bytes cannot be decoded without them. Otherwise returns the bytes unchanged.
     pub(super) fn decodable(self, plain: &Bytes) -> Bytes {
         let is_broken = |error: &DecodeError| matches!(error.kind, DecodeErrorKind::ZeroId { what: "function" });
         if self != Self::Dotnet || !pprof::decode(plain).is_err_and(|error| is_broken(&error)) {
@@ -151,7 +151,7 @@ fn numbered(plain: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
             _ => profile.skip(tag)?,
         }
     }
-    // Each function and each line needs a few more bytes. A profile that grows more is not from this agent.
+    // Each function and each line needs a few more bytes. A profile that grows more is not from .NET's agent.
     let most = plain.len() + plain.len() / 4 + 64;
     if functions != ids.len() {
         return Ok(None);

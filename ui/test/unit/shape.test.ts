@@ -111,7 +111,7 @@ describe('a recipe', () => {
     expect(stacksOf(shown.flame)).toContain('runtime.mallocgc 2');
   });
 
-  it('keeps the paths by which links name frames if their callers are the same', () => {
+  it('keeps the path by which a link names a frame if the callers of the frame are the same', () => {
     const { flame: shown } = shaped({ only: ['db'] }).shown;
     const node = flame.name.indexOf(nameOf('db.Query'));
     expect(shown.name[findPath(shown, pathText(flame, node))]).toBe(nameOf('db.Query'));
@@ -124,7 +124,7 @@ describe('a recipe', () => {
   });
 });
 
-describe('an inverted graph without room', () => {
+describe('an inverted graph with a limit on its nodes', () => {
   it('ends paths sooner and loses no value', () => {
     const { flame: small } = invert(flame, 4);
     sound(small);

@@ -155,7 +155,7 @@ async fn tasks(aws: &Aws, cluster: &str, at_once: usize) -> Result<Vec<Task>, Di
     describe(aws, "DescribeTasks", "tasks", &arns, BATCH, at_once, request).await
 }
 
-/// Returns all names of a list, which is read in pages of 100.
+/// Returns the ARNs in the list `field` of all responses to `action`. Requests the list in pages of 100.
 async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Vec<String>, DiscoveryError> {
     let request = &request;
     let names = all_pages(|token: Option<String>| async move {

@@ -1,4 +1,5 @@
-//! The loop for one profile of one target: it waits, fetches, computes the difference, and forwards.
+//! The loop for one kind of profile of one target: it waits, fetches a profile, and forwards it. A profile of a
+//! cumulative kind is replaced by its increase since the previous profile.
 //!
 //! In: a target. Out: profiles to the receivers, and the target's state. The loop may be cancelled at any point.
 

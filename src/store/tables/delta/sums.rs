@@ -162,10 +162,10 @@ pub(crate) fn repair_bits(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Files of a table's log with their damage. Depending on [`Extent`], these are the checkpoint and later entries, or
-/// all files.
+/// Files of a table's log with their damage. Depending on [`Extent`], these are the last checkpoint and the entries
+/// from its version on, or all files.
 pub(crate) struct LogFiles {
-    /// Entries and checkpoints by version.
+    /// The entries in the order of their versions, then the checkpoints.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) faults: Vec<Fault>,
 }
@@ -234,8 +234,8 @@ pub(crate) fn check_log_files(log: &Path, extent: Extent) -> Result<LogFiles, St
     }
     let start = checkpoints.last().map(|(version, _)| *version);
     let from = start.map_or(0, |version| version + 1);
-    // Without a checkpoint the first entry is 0. After the first entry no entry may be missing. The listing may lack an
-    // entry that was written meanwhile, so the check also looks for the file.
+    // The first needed entry is the one after the last checkpoint, or 0 without a checkpoint. No later entry may be
+    // missing. The listing may lack an entry that was written meanwhile, so the check also looks for the file.
     let last = entries.last().map_or(from, |(version, _)| version + 1);
     for version in from..last {
         let path = log.join(format!("{version:020}.json"));

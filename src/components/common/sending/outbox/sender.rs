@@ -105,7 +105,7 @@ impl Sender {
         }
     }
 
-    /// Waits until a batch is full or has waited for `batch_wait`. Returns false at the shutdown.
+    /// Waits until a batch is full or has waited for `batch_wait`. Returns false when the sender is stopped.
     async fn wait_for_work(&self, shutdown: &Shutdown) -> bool {
         loop {
             if shutdown.is_cancelled() {
@@ -145,7 +145,7 @@ impl Sender {
         }
     }
 
-    /// Waits before the next attempt. Returns false at the shutdown.
+    /// Waits before the next attempt. Returns false when the sender is stopped.
     async fn back_off(&self, shutdown: &Shutdown) -> bool {
         let least = self.settings.min_backoff;
         let most = self.settings.max_backoff;
