@@ -292,7 +292,7 @@ fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
     assert_eq!(rejection.reason, "profile_size_limit");
 }
 
-/// Returns limits with rules, as a record of the log contains them.
+/// Returns limits with these relabel rules, which have the same JSON form as in a record of the log.
 fn ruled(rules: serde_json::Value) -> Limits {
     Limits {
         rules: RelabelRules::new(serde_json::from_value(rules).unwrap()).unwrap(),

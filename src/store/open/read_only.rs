@@ -2,9 +2,9 @@
 //! server.
 //!
 //! The log is read before the tables. If a segment is flushed in between, its profiles come from the tables and are
-//! omitted from the heads. If only some tables contain a flush, the rows for the other tables come from the log. If a
-//! flush is of a later segment than the log had, or of another server, its samples are left out unless its profiles are
-//! committed.
+//! omitted from the heads. If only some tables contain a flush, the rows for the other tables come from the log. If
+//! another server made a flush, or if a flush covers a later segment than the last segment that was read, its samples
+//! are left out unless its profiles are committed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-// The note about the time that shares cover. Shares cover whole steps of the chart, without the step that is still running.
+// The note about the time range of the shares, that is, the percentages of the total. Shares cover whole steps of the chart, without the step that is still running.
 
 import { Show } from 'solid-js';
 import { formatClock, formatSpan } from '../lib/format.ts';

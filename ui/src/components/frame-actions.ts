@@ -26,7 +26,7 @@ export const RULES = {
   hide: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ hide: add(recipe.hide, text) }),
 };
 
-/** Returns the package of a function; empty if it has none, or if its name is too long for a link. */
+/** Returns the package of a function; empty if the function has none, or if the name of the package is too long for a link. */
 export function packageOf(flame: Flame, name: number): string {
   const one = placeOf(flame.names[name] ?? '', flame.mappings[name], flame.files[name]).package;
   return one.length > LONGEST_NAME ? '' : one;

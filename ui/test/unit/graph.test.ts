@@ -26,7 +26,7 @@ describe('a call graph', () => {
     });
   });
 
-  it('counts a stack once for a call, and marks a function that calls itself', () => {
+  it('counts a stack only once for a call that occurs in it twice, and marks a function that calls itself', () => {
     const { nodes, calls } = callsOf('a;b;a;b 6\nc;c;d 4');
     expect(nodes).toEqual(['a 0 6', 'b 6 6', 'c 0 4 again', 'd 4 4']);
     expect(calls).toEqual(['a -> b 6', 'b -> a 6', 'c -> d 4']);
@@ -83,7 +83,7 @@ describe('the places of a call graph', () => {
     expect(overlaps(boxes(4), lines)).toEqual([]);
   });
 
-  it('survive cycles: a call that closes one runs upwards', () => {
+  it('survive cycles: the call that closes a cycle runs upwards', () => {
     const lines = [{ from: 0, to: 1 }, { from: 1, to: 2 }, { from: 2, to: 0 }, { from: 2, to: 1 }];
     const { y, paths } = placeGraph(boxes(3), lines);
     expect([...y].every((at, index) => index === 0 || at > y[index - 1]!)).toBe(true);

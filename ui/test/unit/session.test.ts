@@ -4,7 +4,7 @@ import { asksWhoCalls, loggedIn, login, loginWanted, noteRefusal } from '../../s
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** Stubs a server with responses by the end of the path. Returns the requests that the server receives. */
+/** Stubs a server. Each key of `answers` is the end of a path, and its value is the response to requests for that path. Returns the requests that the server receives. */
 function server(answers: Record<string, [number, unknown]>): string[] {
   const sent: string[] = [];
   vi.stubGlobal('fetch', async (url: string, options?: { body?: string }) => {
@@ -33,7 +33,7 @@ describe('the session', () => {
     }
   });
 
-  it('shows whether the server requires authentication; a server without sessions does not', async () => {
+  it('shows whether the server requires authentication; a server without sessions requires none', async () => {
     server({ session: [200, { ...nobody, identity: { name: 'ada' } }] });
     expect(await asksWhoCalls()).toBe(true);
     server({ session: [200, { ...nobody, asks: false }] });

@@ -5,7 +5,7 @@ import { indexFiles, nearestFiles, repositoryPage, sourceLines } from '../../src
 const index = indexFiles(['shop/main.go', 'shop/cart/handler.go', 'shop/pay/handler.go', 'shop/vendor/github.com/x/y@v1.2.0/handler.go', 'shop/a/b/util.py', 'shop/c/b/util.py'].map((path) => ({ path })));
 const found = (path: string): string[] => nearestFiles(index, path).map((file) => file.path);
 
-describe('the file of a profile in a folder', () => {
+describe('the source file in a folder that a profile names', () => {
   it.each([
     ['/builds/ci/shop/cart/handler.go', ['shop/cart/handler.go']],
     ['github.com/acme/shop/pay/handler.go', ['shop/pay/handler.go']],
