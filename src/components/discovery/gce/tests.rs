@@ -107,7 +107,11 @@ async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed()
             __meta_gce_tags=,http,shop,,__meta_gce_zone=zones/a}"
         ]
     );
-    assert_eq!(given.load(Ordering::SeqCst), 2, "one token for the rejected request, and one for all pages");
+    assert_eq!(
+        given.load(Ordering::SeqCst),
+        2,
+        "one token for the rejected request, and one for all pages"
+    );
 }
 
 #[tokio::test]
