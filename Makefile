@@ -107,13 +107,13 @@ kernels: ## boot other kernels and 64-bit Arm under qemu and test the eBPF profi
 reloads: ## reload the collector ten thousand times at random while profiles flow; `make test` does it 500 times
 	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked --package alluvium-components --lib reloads_at_random -- --nocapture
 
-kills: ## kill the store a thousand times at disk operations of flushes, merges, retention, deletions and others; `make test` does it 200 times
+kills: ## kill the store a thousand times at disk operations of flushes, merges, retention, deletions and others; `make test` does it 100 times
 	$(STEP) ALLUVIUM_KILLS=$(or $(N),1000) cargo test --locked --test integration kills_at_places -- --nocapture
 
 cuts: ## simulate ten thousand power failures of a store, and 500 of a queue, on a disk that keeps only synced data; `make test` does 1,000 and 50
 	$(STEP) ALLUVIUM_POWER_CUTS=$(or $(N),10000) cargo test --locked --test integration unsynced -- --nocapture --test-threads 1
 
-flips: ## flip ten thousand bits anywhere in a data folder; the store must return the right result or an error that names the file; `make test` does 300
+flips: ## flip ten thousand bits anywhere in a data folder; the store must return the right result or an error that names the file; `make test` does 120
 	$(STEP) ALLUVIUM_FLIPS=$(or $(N),10000) cargo test --locked --test integration flips -- --nocapture
 
 faults: ## let every write of every maintenance job fail in turn; `make test` does only every third or seventh of some jobs

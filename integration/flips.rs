@@ -36,7 +36,7 @@ use crate::kill::numbered_at;
 use crate::workload::drawn;
 
 /// Number of flips unless `ALLUVIUM_FLIPS` is set.
-const FLIPS: u64 = 300;
+const FLIPS: u64 = 120;
 /// Number of flips that are tried concurrently.
 const JUDGES: u64 = 2;
 /// Tenants with profiles. A deletion of all profiles of the second tenant is pending.

@@ -27,7 +27,7 @@ use alluvium_telemetry::metrics::Scope;
 use crate::workload::{self, Ledger, STRIDE, TENANTS, drawn};
 
 /// Number of rounds unless `ALLUVIUM_KILLS` is set.
-const ROUNDS: u64 = 200;
+const ROUNDS: u64 = 100;
 /// Number of rounds with the same folder. Entries of the table logs stay for a week, so later rounds would take longer
 /// and longer.
 const ROUNDS_A_FOLDER: usize = 40;
