@@ -286,7 +286,7 @@ fn perf_records_what_its_own_report_says() {
     ]);
     said(record.arg(&data).arg("--").arg(&program));
 
-    // The whole program imports the file, as `upload` does.
+    // `alluvium profile` runs `perf script` on the file, as `upload` does. The library cannot read `perf.data`.
     let out = folder.path().join("out.pb");
     let mut alluvium = Command::new(env!("CARGO_BIN_EXE_alluvium"));
     said(alluvium.args(["profile", "--file"]).arg(&data).arg("-o").arg(&out));

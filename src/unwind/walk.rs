@@ -222,9 +222,9 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, frame: &FrameState, address: u64,
     if cfa <= frame.sp && is_return && rule != Rule::Switch {
         return Err(Stop::Order);
     }
-    // The description of a leaf that has already restored a register and is about to return still says where the
-    // register was saved. That address is below the stack pointer and so not in the copy, but the value is in the
-    // register.
+    // A leaf that is about to return may have restored a register already, but its rule still contains the address at
+    // which the register was saved. That address is below the stack pointer and so not in the copy. In this case, the
+    // register itself contains the value.
     let word_or = |register: u64, at: u64| match word(at) {
         Err(Stop::Read) if !is_return && at < frame.sp => Ok(register),
         read => read,
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_leaf_that_has_restored_its_registers_has_them_though_they_are_said_to_lie_below_the_stack() {
-        // `pop rbp` is done and `ret` follows. The caller's frame ends 16 bytes above both registers.
+        // `pop rbp` is done and `ret` follows. The caller's CFA is 16 bytes above the address in rbp and in rbx.
         let words: [u64; 4] = [0x5001, 7, 0, 0x7001];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let snapshot = Snapshot {

@@ -40,7 +40,7 @@ arguments! {
         collection: Vec<Value>,
         /// If true, the metrics of the components in the template are exported.
         enable_metrics: bool = false,
-        /// If true, component ids contain a hash of a string that identifies an item, instead of the string.
+        /// If true, and a string identifies an item, component ids contain a hash of that string, not the string.
         hash_string_id: bool = false,
         /// Field that identifies an item. If empty, the whole item is used instead.
         id: Arc<str> = "",

@@ -20,7 +20,7 @@ pub(crate) enum Refusal {
     Whole,
     /// Too many failed attempts. For up to a minute, the server checks no further attempt.
     Attempts,
-    /// The client was about to send a password without TLS from another machine.
+    /// The client is on another machine and does not use TLS, so the server does not ask for a password.
     Plain,
     /// The server cannot fetch the keys of the token's issuer.
     Issuer,

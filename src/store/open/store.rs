@@ -241,7 +241,7 @@ impl Store {
         Box::pin(append::append(self.intake.clone(), tenant.clone(), profiles))
     }
 
-    /// Writes all profiles that were acknowledged before the call to the tables.
+    /// Flushes: writes to the tables every profile that was acknowledged before this call.
     pub fn flush(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         let lifecycle = self.lifecycle.clone();
         if lifecycle.failure().is_some() {

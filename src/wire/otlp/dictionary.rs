@@ -114,7 +114,7 @@ impl<'m> Dictionary<'m> {
     pub(super) fn mapping(&self, index: i32, budget: &mut Budget) -> Result<Option<Mapping<'_>>, ExportError> {
         let found = entry(&self.tables.mapping_table, "mapping_index", index, "mapping_table")?;
         let Some(mapping) = found else { return Ok(None) };
-        // The search for the build id takes no memory. It is charged, because it is repeated for each profile.
+        // The search for the build id needs no memory. It is charged to limit the work, as each profile repeats it.
         budget.take(mapping.attribute_indices.len(), size_of::<i32>())?;
         let mut build_id = "";
         for index in &mapping.attribute_indices {
@@ -196,7 +196,7 @@ impl LinkIds {
     }
 }
 
-/// Returns an entry of a table, or `None` for the first entry of a table without entries.
+/// Returns an entry of a table. In an empty table, index 0 yields `None`. Any other missing index is an error.
 fn entry<'t, T>(
     table: &'t [T],
     field: &'static str,

@@ -36,7 +36,8 @@ const TINY: Shape = Shape {
 async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_retention() {
     let kinds = ["process_cpu", "mutex"];
     let dir = scratch();
-    // The clock starts days after the files' own times, so that files that are old by the clock may be removed.
+    // The test's clock starts at least nine days after the real time. The modification times of the files are real, so
+    // the files look old to maintenance, which may then delete them.
     let start = (SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400 + 10) * 86_400;
     let now = Arc::new(AtomicU64::new(start));
     let clock = now.clone();
