@@ -18,8 +18,8 @@ use alluvium_profile::TenantId;
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// Minimum of `target_file_size` in bytes. With a smaller target, the merges of a day would leave more files than they
-/// remove.
+/// Minimum of `target_file_size` in bytes. With a smaller target, merging the files of one day would create more files
+/// than it removes.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
 /// The maintenance flags of `serve` as typed. Each field has the name of its flag.

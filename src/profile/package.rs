@@ -152,8 +152,8 @@ fn java(function: &str) -> &str {
     class.rsplit_once(['.', '/']).map_or(class, |(package, _)| package)
 }
 
-/// Returns the first folder of an installed or standard module (or its file without `.py`), `python` for a frozen
-/// module, and the path of the file for other modules.
+/// Returns the top-level package or module of a file in `site-packages`, `dist-packages` or the standard library.
+/// Returns `python` for a frozen module, and the path of the file for all other modules.
 fn python(file: &str) -> &str {
     if let Some(rest) = after(file, "/site-packages/").or_else(|| after(file, "/dist-packages/")) {
         return module(rest);

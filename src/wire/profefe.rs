@@ -24,7 +24,7 @@ pub struct TypeWord {
     pub shown: &'static str,
 }
 
-/// All types that are stored. Of two types with the same profile name, the first one is reported.
+/// All types that are stored. If a profile name belongs to two types, responses state the first type.
 pub(crate) static TYPES: [TypeWord; 9] = [
     word("cpu", &["process_cpu"], "cpu"),
     word("heap", &["memory"], "inuse_space"),

@@ -12,14 +12,14 @@ export type Order = 'cpu' | 'memory' | 'cost' | 'name';
 export interface RankedService extends Service {
   /** Projected cost of a month; null without prices or measurements. */
   cost: number | null;
-  /** Value of the service in the quantity that shares refer to (`Ranked.what`). */
+  /** The service's CPU, memory or cost, as selected by `Ranked.what`; 0 if unknown. */
   size: number;
-  /** Share of all services; null if their sum is zero. */
+  /** `size` divided by the sum over all services; null if the sum is zero. */
   share: number | null;
 }
 
 export interface Group {
-  /** Value of the label; empty for services without it, or without a grouping. */
+  /** Value of the label that services are grouped by; empty for services without this label, or if there is no grouping. */
   name: string;
   services: readonly RankedService[];
   size: number;
@@ -27,7 +27,7 @@ export interface Group {
 }
 
 export interface Ranked {
-  /** The quantity that shares refer to. */
+  /** The quantity that `size` and `share` of each service refer to. */
   what: 'CPU' | 'memory' | 'cost';
   services: readonly RankedService[];
   /** Cost of all services. */
@@ -54,7 +54,7 @@ export function rank(fleet: Fleet, order: Order, prices: Prices | null): Ranked 
   return { what: isCost ? 'cost' : of === 'cpu' ? 'CPU' : 'memory', services, cost };
 }
 
-/** Groups sorted services. The groups are sorted by their sums, or by name; the services without the label come last. */
+/** Puts services into groups, and keeps their order. The groups are sorted by `size`, or by name for the order `name`; services without the label come last. */
 export function groupsOf(services: readonly RankedService[], order: Order): Group[] {
   const found = new Map<string, RankedService[]>();
   for (const service of services) {

@@ -9,7 +9,7 @@ use crate::cli::readers::tui::graph::{Graph, ROOT};
 /// One function of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Index of the function's first name.
+    /// Index in [`Graph::names`] of the first name that has the function's text.
     pub name: usize,
     pub own: i64,
     pub total: i64,

@@ -51,7 +51,7 @@ impl FolderWatcher {
     }
 }
 
-/// Returns the folder before the first part of a pattern that contains a wildcard.
+/// Returns the parent folder of a pattern, cut off before the first part with a wildcard: `/etc` for `/etc/x*/a.json`.
 fn folder_of(pattern: &str) -> PathBuf {
     let mut folder = PathBuf::new();
     let parent = Path::new(pattern).parent().unwrap_or(Path::new(""));

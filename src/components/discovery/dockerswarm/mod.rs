@@ -165,8 +165,8 @@ impl Swarm {
         Ok(nodes.iter().map(target).collect())
     }
 
-    /// Returns the containers on the daemon's machine, for the labels of their images. If the request fails, returns no
-    /// containers, because a proxy in front of the daemon may forbid the request.
+    /// Returns the containers on the daemon's machine. Their labels include the labels of the images, which tasks
+    /// lack. If the request fails, returns no containers, because a proxy in front of the daemon may forbid it.
     async fn containers(&self) -> Vec<Container> {
         let listed = self.api.list("containers/json", &[]).await;
         listed.unwrap_or_else(|error| {

@@ -12,7 +12,7 @@ use crate::store::maintenance::retention::vacuum::{Removals, dead_files, delete,
 use crate::store::maintenance::worker::Worker;
 use alluvium_telemetry::memory;
 
-/// For each table, the times at which files were removed from it, from the log entries that were read.
+/// For each table, the removal times of its files, according to the log entries that the job has read.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Vacuum {
     removals: HashMap<Table, Removals>,

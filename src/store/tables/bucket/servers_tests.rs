@@ -74,7 +74,7 @@ async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_
     assert_eq!(read.snapshot().files.iter().filter(samples).count(), 1);
     go_on.send(()).unwrap();
     flush.await.unwrap().unwrap();
-    // A deletion begins with a read of the tables.
+    // A deletion first reads the commits of other servers, so `started` learns of the flush of `flushing`.
     started.maintain(deletion("nothing")).await.unwrap();
     assert_eq!(found(&started, &bucket).await, once([1, 2]));
     let seen = open(three.path(), &bucket);

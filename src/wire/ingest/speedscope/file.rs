@@ -1,7 +1,8 @@
 //! A speedscope file as JSON, read into a few flat columns.
 //!
-//! In: JSON. Out: [`File`], or an error with line and column. Unknown keys are ignored. The stacks of all samples are
-//! one list with the end of each stack; a separate list for each stack would take ten times as much memory as its text.
+//! In: JSON. Out: [`File`], or an error with line and column. Unknown keys are ignored. [`Samples`] keeps the frames
+//! of all stacks in one list, and the index at which each stack ends in a second list. A separate list for each stack
+//! would take ten times as much memory as the JSON text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,7 +28,7 @@ pub(super) struct Shared<'a> {
     pub frames: Vec<Frame<'a>>,
 }
 
-/// A function, and a line in it if the file states one.
+/// A function, and its source file and line if the JSON contains them.
 #[derive(Deserialize)]
 pub(super) struct Frame<'a> {
     #[serde(borrow)]
@@ -38,7 +39,7 @@ pub(super) struct Frame<'a> {
     pub line: Option<Amount>,
 }
 
-/// One profile of a file: of events or of samples.
+/// One profile of a file. It consists of either events or samples.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OneProfile<'a> {
@@ -108,7 +109,7 @@ impl Amount {
         }
     }
 
-    /// Returns the number as a line of a file, or 0 if it is not a valid line.
+    /// Returns the number as a line number, or 0 if it is not a valid line number.
     pub(super) fn line(self) -> i64 {
         match self {
             Self::Whole(line) => line.max(0),

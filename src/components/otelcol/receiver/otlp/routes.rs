@@ -1,7 +1,7 @@
-//! The routes of the two ports, and their responses.
+//! The routes of the HTTP port and of the gRPC port, and their responses.
 //!
-//! A response is a success if the receivers accepted all profiles, or permanently rejected only some of them.
-//! Otherwise its status tells the client whether to retry.
+//! A response is a success if the receivers accepted all profiles, or accepted some and permanently rejected the
+//! others. Otherwise the status of the response tells the client whether to retry.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
