@@ -151,9 +151,9 @@ impl QueryEngine {
             let sets = self.label_sets(tenants, matchers, range).await?;
             return self.limited(selection::names(sets, Vec::new())).await;
         }
-        // Without matchers, the combinations of type and series are not needed. Each type adds the same synthetic
-        // labels to every series, and a type without a period adds fewer of them. It is therefore enough to add the
-        // labels of each type to one series.
+        // Without matchers, it does not matter which type occurs with which series. A type adds the same synthetic
+        // labels to every series, so it is enough to add them to one series. All types are added, because a type
+        // without a period has fewer labels than others.
         let (own, types) = self.occurring_series(tenants, range).await?;
         let first = own.first().cloned();
         let with = |of_type| Some(selection::Synthetic::of(of_type).with(first.as_ref()?));

@@ -12,7 +12,7 @@ use crate::row::{Arch, Row, Rule, Table};
 pub use crate::section::CompileError;
 use crate::section::section_bytes;
 
-/// Maximum number of rows of a table. The largest known binaries (browsers) have some millions, which are 30 MB.
+/// Maximum number of rows of a table. The largest known binaries (browsers) have a few million rows, which take 30 MB.
 const MAX_ROWS: usize = 4_000_000;
 /// Maximum number of bytes of instructions that are executed. The instructions of a common entry (CIE) count once per
 /// function that refers to it, because a small file can refer to a long entry a million times. The largest programs use
@@ -21,8 +21,8 @@ const MAX_WORK: u64 = 256 << 20;
 /// Cost of an instruction that saves or restores all registers, in the unit of [`MAX_WORK`]. The instruction copies up
 /// to ten kilobytes.
 const COPY_WORK: u64 = 256;
-/// `DW_CFA_remember_state`, which saves all registers. An instruction that restores them needs one that saved them
-/// before, so counting these bytes covers both.
+/// Opcode of `DW_CFA_remember_state`, which saves all registers. Each instruction that restores them needs an earlier
+/// one that saved them, so a count of the saving instructions limits the restoring ones too.
 const REMEMBER: u8 = 0x0a;
 /// Cost of a function whose common entry cannot be read, in the unit of [`MAX_WORK`]. The reader may have searched
 /// most of a section for the end of a text in that entry.
@@ -84,8 +84,8 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Table::new(rows).into_rows();
     bridge_gaps(arch, file, &mut rows);
     let table = Table::new(rows);
-    // Entry points written in assembly (such as that of the dynamic linker) have no description, because nothing called
-    // the code there.
+    // Entry points written in assembly (such as that of the dynamic linker) have no call frame information, because
+    // they have no caller.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
         let mut rows = table.into_rows();
@@ -273,8 +273,8 @@ mod tests {
                 (0x24, Rule::None, 0, 0)
             ]
         );
-        // The stack of two calls of the function and of their caller. The caller has no rule, so the walk follows frame
-        // pointers: [x29] = 0.
+        // The stack has two nested calls of the function, and the caller of the outer call. This caller has no rule, so
+        // the walk follows frame pointers: [x29] = 0.
         let words: [u64; 6] = [0x00ab_0000_0001_0030, 1, 0x00cd_0000_0009_0004, 1, 0, 0];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut snapshot = Snapshot {
@@ -367,7 +367,7 @@ mod tests {
         let common = [0x0a, 0x0b].repeat(32 << 10);
         let compile = |functions| compile_frames(&frames(b"", &common, functions, &[0x41, 0x0e, 16])).0;
         assert!(compile(10).is_ok());
-        // If each function had 128 MiB of such instructions, the work would take half an hour without a limit.
+        // Without a limit, a hundred functions with 128 MiB of such instructions each would take half an hour.
         let done = compile(100);
         assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
     }

@@ -22,7 +22,8 @@ const fn unit(written: &'static str, names: &'static [&'static str], factor: f64
     Unit { written, names, factor }
 }
 
-/// Units that can be converted into each other, and the default for an unknown unit or a value that none of them suits.
+/// Units that can be converted into each other. A value is written in the default unit if the wanted unit is not in
+/// this family, or if the value is smaller than each of the units.
 struct Family {
     units: &'static [Unit],
     default: Unit,

@@ -17,7 +17,7 @@ const GO_STD = new Set(('archive bufio bytes cmp compress container context cryp
 const GO_RUNTIME = /^(runtime|internal\/(abi|runtime|bytealg|cpu|goarch|chacha8rand)|syscall|sync\/atomic)(\/|$)/;
 
 const basename = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
-/** Whether a name has the form of Go: `net/http.(*conn).serve`, not `net::http`, and not in a script file. */
+/** Whether a frame may be Go: its name is like `net/http.(*conn).serve`, not `net::http`, and its file is unknown, Go or assembly. */
 const isGo = (name: string, file: string): boolean => !/^[\w$]+::/.test(name) && (file === '' || /\.(go|s)$/.test(file));
 
 /** The presets in the order of the menu. A frame belongs to the first preset that has it. */

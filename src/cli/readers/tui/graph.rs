@@ -206,8 +206,8 @@ impl Frame {
     }
 }
 
-/// For each name, returns the index of the first name with the same text. The first name belongs to the root, which is
-/// not a function. A function with the same text therefore does not get the index of the root's name.
+/// For each name, returns the index of the first name with the same text. Name 0 belongs to the root, which is not a
+/// function. A function with the text of the root's name therefore does not get index 0.
 fn functions(names: &[Name]) -> Vec<usize> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     let first = |(index, name)| {
