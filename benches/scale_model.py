@@ -6,14 +6,14 @@
 import math
 
 DAY, MONTH_DAYS, MONTH_HOURS = 86_400, 30, 730
-# Number of tables of a store, and numbers of GET requests with which delta_kernel reads the last checkpoint of a table: five to list the files (two for the footer,
-# which it reads twice, and one for the columns), otherwise three (two for the footer, and one for the columns).
+# Number of tables of a store, and numbers of GET requests with which delta_kernel reads the last checkpoint of a table. Reading the footer takes two requests, and
+# reading the columns takes one. To list the files (READ_FILES), it reads the footer twice. Otherwise (READ_ONE), it reads the footer once.
 TABLES_OF_A_STORE, READ_FILES, READ_ONE = 4, 5, 3
 # From docs/benchmarks.md, measured by hand on 2026-11-22 at 7953d7d: "Merging in one step instead of three saved 4 of 7 CPU-seconds". A bench merges in one
 # step, a server in three.
 STEPS = 7 / 3
-# Number of live files of stacks, and of series, that remain for a tenant's day after merging by size. Days for which a checkpoint names removed files, by delta_kernel's
-# default.
+# NAME_FILES: number of live files that remain in the table of stacks, and also in that of series, for a tenant's day after merging by size. TOMBSTONE_DAYS: number of
+# days for which a checkpoint still names a removed file (the default of delta_kernel).
 NAME_FILES, TOMBSTONE_DAYS = 8, 7
 
 
@@ -34,7 +34,7 @@ def add_servers(m, unit, s):
     """Adds the processors, the servers, and the rate of their flushes."""
     per_day = m["rate"] * DAY
     m["raw_day"], m["stored_day"] = per_day * unit["raw_kb"] * 1e3, per_day * unit["values"] * unit["stored"]
-    # A first query used at most both processors of the measured machine, and the server stops it at the timeout.
+    # A query without cached data uses at most the two processors of the measured machine, hence the factor 2 below. The server stops it at the timeout.
     m["asked"] = m["pods"] * s["questions"]
     measured = s["fleet_services"] * s["fleet_pods"]
     m["service_work"] = unit["service_ms"] / 1e3 * max(1, s["service_pods"] / s["fleet_pods"])

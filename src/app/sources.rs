@@ -16,7 +16,7 @@ const EXTENSIONS: [&str; 3] = ["alloy", "river", "hcl"];
 pub(crate) struct Sources {
     path: PathBuf,
     conversion: Option<Conversion>,
-    /// Notes of the last conversion; each set of notes is logged once.
+    /// Notes of the last conversion. The next read logs its notes only if they differ from these.
     noted: Mutex<Vec<String>>,
 }
 

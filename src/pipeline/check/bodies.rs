@@ -28,9 +28,9 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
             NodeKind::Export => check_body(text, blocks::ExportBody::SCHEMA, &resolve),
             NodeKind::Foreach(_) => check_body(text, blocks::ForeachBody::SCHEMA, &resolve),
             NodeKind::Custom(call) => match &call.declare {
-                // A declaration that is still under analysis instantiates itself, which has been reported.
                 Some(declare) => match declare.analysis() {
                     Some(known) => decode_call(text, Some(known), &resolve).diagnostics,
+                    // The declaration is still under analysis, so it instantiates itself, an error already reported.
                     None => Diagnostics::new(),
                 },
                 None => decode_call(text, None, &resolve).diagnostics,

@@ -38,8 +38,8 @@ impl Workers {
         }
     }
 
-    /// Runs work on at most `bytes` bytes. The closure owns its input and its charge, so it runs to its end even if the
-    /// caller is dropped.
+    /// Runs work on at most `bytes` bytes. The closure must own its input and the charge for its memory: once it has
+    /// started, it runs to its end even if the caller is dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,

@@ -1,8 +1,8 @@
 //! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, written and synced by one thread.
 //!
-//! Callers append framed records to a buffer under a short lock. With its records, each call passes an item, a value
-//! that comes back in an event. The thread writes all pending records, syncs once (group commit), and sends the items
-//! in a [`LogEvent::Durable`], in the order of the log. After a failure, the thread sends the items in a
+//! Callers append framed records to a buffer under a short lock. Each call also passes an item: a value that the log
+//! returns in an event. The thread writes all pending records, syncs once (group commit), and sends their items in a
+//! [`LogEvent::Durable`], in the order of the log. After a failure, the thread sends the items in a
 //! [`LogEvent::Failed`] and cuts the file back to its last durable byte (or records the durable length beside the file,
 //! see `cut`). Until a new segment is written and synced, the log refuses appends. The thread retries until this
 //! succeeds, so the log recovers from a full disk on its own. The caller chooses the type of the items and deletes the
@@ -40,8 +40,8 @@ pub(crate) enum LogEvent<T> {
     Durable(Vec<T>),
     /// The records of the items are not in the log and never will be.
     Failed(Vec<T>, Arc<str>),
-    /// The log was rotated. Every item sent before this event is in a segment up to this number, and every later item
-    /// is in a later segment.
+    /// The log was rotated. The number is that of the ended segment. It and earlier segments contain the records of all
+    /// earlier durable items. The records of all later items are in later segments.
     Rotated(u64, SyncSender<u64>),
 }
 
@@ -61,8 +61,8 @@ struct Shared<T> {
 struct State<T> {
     pending: Vec<u8>,
     items: Vec<T>,
-    /// Callers that wait for a rotation. After an `Ok`, the reader of the events sends the segment number to
-    /// `rotation_replies`.
+    /// Channels to the callers that wait for a rotation. The thread sends the outcome through them. If it is `Ok`, the
+    /// reader of the events sends the segment number through the caller's second channel, in `rotation_replies`.
     rotations: Vec<SyncSender<Result<(), LogFailure>>>,
     rotation_replies: Vec<SyncSender<u64>>,
     failure: Option<Arc<str>>,

@@ -24,7 +24,7 @@ const STEPS: readonly [Step, ...Step[]] = [
   { icon: 'profile', title: 'Which function is it?', text: 'In Profile, the width of a frame is its total value, with all its callees. A click zooms in, Esc goes up, / searches. The table beside it sorts functions by their self value. Drag in the chart to select a shorter time.', to: 'profile', label: 'Profile' },
   { icon: 'compare', title: 'Did the release make it worse?', text: 'Compare compares two times, versions or label values. Red frames have grown, green frames have shrunk. A list above the graph shows the increases beyond noise.', to: 'compare', label: 'Compare' },
   { icon: 'file', title: 'What is in a single profile?', text: 'Samples has a dot for each profile, and you can download each as pprof. Drop a profile file on any page to look at it; the server does not keep it.', to: 'samples', label: 'Samples' },
-  { icon: 'send', title: 'How do I send my profiles?', text: 'The view Send profiles here has the instructions for each language, with the address of this server. The address of every page is a link that shows the same to others. The key ? lists the keyboard shortcuts.', to: 'send', label: 'Send profiles here' },
+  { icon: 'send', title: 'How do I send my profiles?', text: 'The view "Send profiles here" has the instructions for each language, with the address of this server. The address of every page is a link that shows the same to others. The key ? lists the keyboard shortcuts.', to: 'send', label: 'Send profiles here' },
 ];
 
 export default function Tour(props: TourProps) {

@@ -6,13 +6,13 @@ const SERVER = 'https://profiles.example/profile';
 const textOf = (steps: readonly { text: string }[]): string => steps.map(({ text }) => text).join('\n');
 
 describe('the instructions for sending', () => {
-  it.each(waysTo(SERVER, true).map((way) => [way.key, textOf(way.steps)]))('by %s have a token if the server requires authentication', (_, text) => {
+  it.each(waysTo(SERVER, true).map((way) => [way.key, textOf(way.steps)]))('by %s refer to a token if the server requires authentication', (_, text) => {
     expect(text).toContain(SERVER);
     expect(text.includes(TOKEN) || text.includes(TOKEN_FILE)).toBe(true);
     expect(text).toMatch(/Authorization|_auth|bearer_token_file/);
   });
 
-  it('have no token if the server requires no authentication, and differ in nothing else', () => {
+  it('refer to no token if the server requires no authentication, and differ in nothing else', () => {
     for (const [index, way] of waysTo(SERVER, false).entries()) {
       const asked = waysTo(SERVER, true)[index]!;
       expect(textOf(way.steps)).not.toMatch(/token|auth/i);
@@ -29,7 +29,7 @@ describe('the instructions for sending', () => {
     expect(text('files').match(/-H "Authorization: Bearer \$ALLUVIUM_TOKEN"/g)).toHaveLength(3);
   });
 
-  it('never contain a token, but explain how to create one', () => {
+  it('never contain the token itself, but explain how to create one', () => {
     const all = [textOf(TOKEN_STEPS), ...waysTo(SERVER, true).map(({ steps }) => textOf(steps)), textOf(firstCommands(SERVER, true))].join('\n');
     expect(all).toContain('alluvium token new my-service --role write');
     expect(all).not.toMatch(/allu_|Bearer [A-Za-z0-9]/);

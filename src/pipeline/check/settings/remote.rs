@@ -91,7 +91,7 @@ pub(crate) fn settings(
             client: client_arguments,
         })),
         Ok(_) => Ok(None),
-        // Only the messages are kept: each of them names its argument.
+        // The diagnostic points to the argument in the text, so its message does not contain the path.
         Err(ArgumentErrors(errors)) => {
             let diagnostic = |ArgumentError { path, message }: ArgumentError| {
                 let span = locate(&block.body, &path, block.header());

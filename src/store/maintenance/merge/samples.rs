@@ -1,8 +1,8 @@
 //! Merges the samples of many sorted files into one sorted sequence of rows, run by run.
 //!
-//! In: [`Input`]s. Out: rows, passed to a receiver in order. The cursors are kept in a short list, sorted by their next
-//! row. The first cursor emits rows as long as they come before the next cursor's row, so a run of one stack costs one
-//! comparison per row.
+//! In: [`Input`]s. Out: rows, passed to a receiver in order. Each input has a cursor, and a short list has the cursors
+//! sorted by their current rows. The cursor with the smallest row emits rows until its row is greater than that of the
+//! next cursor, so a run of one stack costs one comparison per row.
 
 use std::cmp::Ordering;
 

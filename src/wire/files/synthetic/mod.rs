@@ -1,8 +1,8 @@
-//! Files of profilers with the stacks of a given profile, for tests, benches and fuzz targets. Equal profiles give
-//! equal bytes.
+//! Encodes the stacks of a profile in the file formats of several profilers, for tests, benches and fuzz targets. Equal
+//! profiles give equal bytes.
 //!
-//! In: a profile. The first value of each of its samples is a number of ticks of [`TICK_NANOS`]. Out: a file of each
-//! supported format except JFR. The running program does not use this module.
+//! In: a profile. The first value of each of its samples is a number of ticks, each of `stacks::TICK_NANOS`. Out: a
+//! file of each supported format except JFR. The running program does not use this module.
 
 mod instruments;
 mod json;
