@@ -6,8 +6,8 @@
     benches/figures.py tables                    write the tables of docs/benchmarks*.md and docs/scale.md again
     benches/figures.py check                     report differences between the documents, the results in JSON, the commands of the benches, and the code
 
-A bench consists of one or more commands (`BENCHES` in tables.py), which print lines of JSON. MODE is the field `mode` of a line, or else the field `name`. Every number at a PATH in the line
-becomes a value of the figure MODE.PATH. A figure that occurs several times, in several runs or in a list, has several values. Tables show their median, minimum and maximum.
+A bench consists of one or more commands (`BENCHES` in tables.py), which print lines of JSON. Every number in a line becomes a value of the figure MODE.PATH. MODE is the field `mode` of the
+line, or else the field `name`. PATH is the path of the number in the line. A figure that occurs several times, in several runs or in a list, has several values. Tables show their median, minimum and maximum.
 """
 
 import datetime

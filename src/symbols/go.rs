@@ -8,8 +8,8 @@ use object::{Endianness, Object, ObjectSection, ObjectSegment, ReadRef, SectionF
 use crate::bytes::Bytes;
 use crate::pclntab::{Header, Pclntab};
 
-/// Maximum number of bytes that are searched for the magic number, and of a section that is searched for the module
-/// data.
+/// Maximum number of bytes that are searched for the magic number, in all segments together, and for the module data,
+/// in one section.
 const MAX_SEARCH: u64 = 256 << 20;
 /// Maximum number of bytes of relocations that are searched.
 const MAX_RELOCATIONS: u64 = 64 << 20;

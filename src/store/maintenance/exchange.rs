@@ -100,7 +100,7 @@ impl Exchanger {
         let mut left = exchanges.iter();
         while let Some(exchange) = left.next() {
             if let Err(error) = self.commit(exchange) {
-                // The next read of the tables finds the commits that are not published.
+                // Earlier exchanges are committed but not published. `resolve_uncertain` publishes their files.
                 self.uncertain.extend(exchanges.iter().map(|exchange| exchange.table));
                 left.for_each(|untried| untried.discard(&published.root));
                 return Err(error);

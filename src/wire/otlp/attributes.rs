@@ -135,7 +135,7 @@ impl Common {
             ("__otel__", "true"),
         ];
         let own = own.map(|(name, value)| (Arc::from(name), Arc::from(value)));
-        // `from_pairs` keeps the last of several labels with one name. In reverse order, that is the first attribute.
+        // `from_pairs` keeps the last of several labels with one name. The order is reversed: the first wins.
         Labels::from_pairs(self.pairs.iter().rev().cloned().chain(own))
     }
 }

@@ -1,5 +1,6 @@
 // Applies a recipe to a flame graph: it selects stacks, and removes frames or merges them into their callers. The remaining frames keep
-// their values and order. Shares still refer to the whole graph: `sum` minus the total of the root is the value of the removed stacks.
+// their values and order. `sum` is still that of the whole graph, and shares refer to it. The value of the removed stacks is `sum` minus
+// the total of the root.
 
 import { Builder, type Made } from './build.ts';
 import type { Flame } from './layout.ts';

@@ -1,5 +1,5 @@
-// The state of a view is in its URL and nowhere else. The schema of a view has its keys, and reads and writes their text. Default
-// values are omitted, so that links stay short.
+// The state of a view is in its URL and nowhere else. A schema lists the keys of a view's URL. Each key converts
+// its text to a value, and back. Default values are omitted, so that links stay short.
 
 import type { Accessor } from 'solid-js';
 import type { Range } from './time.ts';

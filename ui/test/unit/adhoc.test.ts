@@ -31,7 +31,7 @@ describe('the instructions for sending', () => {
     expect(serverAddress('https://host', '/a/b/')).toBe('https://host/a/b');
   });
 
-  it('name the server in each way', () => {
+  it('contain the address of the server for every way to send profiles', () => {
     const server = 'https://host/prefix';
     expect(waysTo(server, false).filter(({ steps }) => !steps.some(({ text }) => text.includes(server)))).toEqual([]);
     expect(new Set(waysTo(server, false).map(({ key }) => key)).size).toBe(waysTo(server, false).length);

@@ -125,7 +125,7 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Returns the data folder, or `None` if only the configuration file may name it.
+    /// Returns the data folder, or `None` if it depends on the configuration file.
     pub(crate) fn known_data(&self) -> Option<&Path> {
         let default = self.config.is_none().then_some(Path::new(DEFAULT_DATA));
         self.data.as_deref().or(default)
