@@ -1,7 +1,8 @@
 //! Ports on which tests listen: port 0 or a reserved port, never a fixed one, which another program may use.
 //!
 //! In: every Rust source. Out: the lines that bind a fixed port, and the lines of integration tests that start Alluvium
-//! on a fixed port or without a listen address. The test does not know the default ports of other programs.
+//! on a fixed port or without a listen address. The test does not detect other programs that
+//! listen on their default ports.
 
 use super::{Findings, Piece, piece, rust_files};
 
@@ -178,8 +179,8 @@ fn begins_a_command_line(tokens: &[Token<'_>], index: usize) -> bool {
     listens && is_first && tokens.get(index + 1).is_some_and(is_of_list)
 }
 
-/// Returns true if a string before the end of the statement in which `tokens` begin contains `listen`, as the
-/// [`OPTIONS`] do.
+/// Returns true if one of `tokens`, up to the end of the statement, is a string that contains `listen`, as each of the
+/// [`OPTIONS`] does.
 fn says_where(tokens: &[Token<'_>]) -> bool {
     let statement = tokens
         .iter()

@@ -29,8 +29,8 @@ const PROBE_PERIOD: Duration = Duration::from_millis(600);
 const PROBE_ANSWER: Duration = Duration::from_millis(200);
 /// Time in which a suspected member can object before it is considered dead.
 const SUSPICION: Duration = Duration::from_secs(3);
-/// Time for which a gone member is remembered, and asked from time to time whether it is back. If a network partition
-/// lasts longer, members find each other again by the addresses to join.
+/// Time for which a gone member is remembered. During this time, other members ask it now and then whether it is back.
+/// If a network partition lasts longer, members find each other again through their configured join addresses.
 const REMEMBER: Duration = Duration::from_hours(1);
 /// Number of members to which a member sends each of its leave messages directly.
 const TOLD_OF_LEAVING: usize = 16;
@@ -72,7 +72,7 @@ impl Runtime<Member> for Effects {
             Notification::MemberUp(member) => Event::Joined(member.clone()),
             Notification::MemberDown(member) => Event::Gone(member.clone()),
             Notification::Rejoin(_) => Event::CameBack,
-            // A younger member replaced the known one.
+            // A member with a later start time replaced the known one at the same address.
             Notification::Rename(..) => {
                 self.has_changed = true;
                 return;
@@ -174,8 +174,8 @@ impl Membership {
         std::mem::take(&mut self.effects.events)
     }
 
-    /// Returns true if, since the last call, the set of members has changed or a member has been replaced by a younger
-    /// one.
+    /// Returns true if, since the last call, the set of members has changed or a member has been replaced by one with a
+    /// later start time.
     pub(super) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.effects.has_changed)
     }

@@ -1,9 +1,10 @@
 //! Returns unused memory of the allocator to the system.
 //!
-//! jemalloc returns pages that have been unused for ten seconds, but checks the time only during allocations. A program
-//! that becomes idle after a large task would keep the pages. So call [`release_unused_memory`] after such a task. The
-//! call takes milliseconds; make it outside of the async threads. Pages of the executable are not affected: they are in
-//! the page cache, which the system reclaims when it is short of memory.
+//! jemalloc returns pages that have been unused for the time in its option `dirty_decay_ms`, but checks the time only
+//! during allocations. A program that becomes idle after a large task would keep the pages. So call
+//! [`release_unused_memory`] after such a task. The call takes milliseconds; make it outside of the async threads.
+//! Pages of the executable are not affected: they are in the page cache, which the system reclaims when it is short of
+//! memory.
 
 #![allow(
     unsafe_code,

@@ -1,9 +1,10 @@
 //! The identity of a stack: a content hash of its frames, so that writers agree on it without communication.
 //!
-//! A location is hashed once, over its mapping (file, build id) and its lines (function, file, line, inlined). If no
-//! function is known, the place of its code replaces the lines. The id of a stack is the hash of the hashes of its
-//! locations, leaf first. The ids are stored, so any change of the hash requires a new layout of the tables. The hash
-//! does not include column, start line, system name (unless it replaces the name) or address of symbolised frames.
+//! A location is hashed once, over its mapping (file, build id) and its lines (function, file, line, inlined). If a
+//! location has no lines, its offset in the file or its address is hashed instead. The id of a stack is the hash of the
+//! hashes of its locations, leaf first. The ids are stored, so any change of the hash requires a new layout of the
+//! tables. The hash does not include column, start line, system name (unless it replaces the name) or address of
+//! symbolised frames.
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -62,17 +62,17 @@ impl Requests {
         queue.waiting.clear();
     }
 
-    /// Wakes the thread to check whether it must end.
+    /// Wakes the thread, so that it checks whether it must end.
     pub(crate) fn wake(&self) {
-        // The thread checks whether it must end while it holds the lock. A notification between that check and its wait
-        // would be lost, and the wait is long.
+        // The thread holds the lock from its check until its wait begins. Without the lock here, a notification between
+        // the two would be lost, and the wait is long.
         drop(self.queue.lock());
         self.wake.notify_one();
     }
 
-    /// Waits for requests and returns them. Only the maintenance thread may call this function. If no request arrives
-    /// within the time that `wait` returns, the list is empty. `wait` is called again after each wake-up. Returns
-    /// `None` if `must_end` returns true.
+    /// Waits for requests and returns them. Only the maintenance thread may call this function. `wait` returns the
+    /// remaining time and is called again after each wake-up. If it returns zero before a request arrives, the list is
+    /// empty. Returns `None` if `must_end` returns true.
     pub(crate) fn next(&self, must_end: impl Fn() -> bool, wait: impl Fn() -> Duration) -> Option<Vec<Request>> {
         let mut queue = self.queue.lock();
         loop {

@@ -1,7 +1,7 @@
 //! V8 CPU profiles: nodes with their parents, the node of each sample, and the times between samples.
 //!
-//! In: nodes and samples from a `.cpuprofile` or a trace. Out: stacks with wall time. A sample lasts until the next
-//! one.
+//! In: nodes and samples from a `.cpuprofile` or a trace. Out: stacks with wall time, or with numbers of samples if the
+//! times are missing. A sample lasts until the next one.
 
 use std::borrow::Cow;
 
@@ -59,7 +59,7 @@ pub(super) struct V8Profile<'a> {
 }
 
 impl V8Profile<'_> {
-    /// Returns the stacks as a profile, or `None` when there are no samples.
+    /// Returns the stacks as a profile, or `None` if no stack has a value other than 0.
     pub(super) fn finish(&self) -> Result<Option<ImportedProfile>, V8Error> {
         let mut calls = Tree::new(&self.nodes)?;
         let is_timed = !self.samples.is_empty() && self.samples.len() == self.deltas.len();

@@ -1,6 +1,6 @@
 // The time chart on uPlot: one line, or one line for each value of a label. The pointer and the arrow keys show the values of all lines at
-// one time, and select a range. A bar offers actions for the range. A time without data is a gap in the line. New values go into the same
-// plot, so that the user's selection and cursor stay.
+// a point in time, and select a time range. A bar offers actions for the range. A time without data is a gap in the line. New values go
+// into the same plot, so that the user's selection and cursor stay.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from 'solid-js';
 import uPlot from 'uplot';

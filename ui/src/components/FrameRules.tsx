@@ -1,5 +1,5 @@
-// The rules that are applied to a flame graph before it is shown. A menu adds and switches rules. A row lists the active rules, each
-// with a button that removes it. Without rules there is no row.
+// The rules that are applied to a flame graph before it is shown. A menu adds rules, and turns rules on and off. A row lists the active
+// rules, each with a button that removes it. Without rules there is no row.
 
 import { createMemo, For, Show } from 'solid-js';
 import { shortName } from '../flame/packages.ts';

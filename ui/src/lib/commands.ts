@@ -6,7 +6,7 @@ export function firstCommands(server: string, asks: boolean): readonly { title: 
   return [
     { title: 'Send an existing profile', text: `${curl} @cpu.pprof '${server}/ingest?name=my-service&format=pprof'` },
     { title: 'Or send a made-up profile', text: `printf 'main;work 30\\nmain;idle 70\\n' | ${curl} @- '${server}/ingest?name=made-up'` },
-    { title: 'Or run the demo instead of this server: it profiles itself and, if it has the rights, this host', text: 'alluvium demo' },
+    { title: 'Or run the demo instead of this server. The demo profiles itself and, if it has the rights, its host', text: 'alluvium demo' },
   ];
 }
 

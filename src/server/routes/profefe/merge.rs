@@ -22,8 +22,8 @@ const PROFILE_TYPE: &str = "__profile_type__";
 /// Maximum number of ids in a request.
 const MAX_IDS: usize = 1000;
 
-/// Maximum total size of all sample types of a response in bytes, and maximum number of its values. Each stack has one
-/// value for every type.
+/// Maximum total size in bytes of the profiles that are joined into a response, before compression, and maximum number
+/// of values in the response. Each stack has one value for every sample type.
 const MAX_BYTES: usize = 128 << 20;
 const MAX_VALUES: usize = 16 << 20;
 

@@ -41,8 +41,8 @@ const NEWEST: u32 = 5;
 const MAX_LIVE_STACKS: usize = 1 << 20;
 const MAX_STACKS: usize = 1 << 20;
 const MAX_THREADS: usize = 1 << 16;
-/// Maximum total length in bytes of the texts in the names of a profile. A method may occur often, and a long text may
-/// be part of many names.
+/// Maximum total length in bytes of the texts from which the names of a profile are built. A method may occur often,
+/// and one long text may be part of many names.
 const MAX_NAMED: usize = 64 << 20;
 
 /// Payload of a sample taken in managed code.
@@ -414,7 +414,7 @@ impl<'a> Trace<'a> {
 /// Frames of a profile by method.
 struct Frames {
     known: Vec<Option<FrameId>>,
-    /// Total length in bytes of the texts in the names so far.
+    /// Total length in bytes of the texts from which the names were built so far.
     named: usize,
 }
 
