@@ -96,7 +96,8 @@ fn flags_named_in_the_documentation_exist() {
                 let Some(flag) = word.strip_prefix("--") else { continue };
                 let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
                 let flag = flag.split(|c| !is_name(c)).next().unwrap_or_default();
-                // Other words are lines of tables in a terminal, or patterns for groups of flags (`--storage.*`).
+                // If no letter or digit ends the name, the word is no flag: it is a line of a table in a terminal, or
+                // a pattern for a group of flags (`--storage.*`).
                 if !flag.ends_with(|c: char| c.is_ascii_alphanumeric()) {
                     continue;
                 }

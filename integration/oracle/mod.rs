@@ -9,11 +9,11 @@
 //!
 //! The copy lacks memory above 16 KiB, pages that were never touched, and the interrupted stack if a signal handler
 //! has a separate stack. In these cases, the test compares the frames up to the missing memory, and Alluvium's
-//! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
-//! that a signal interrupted: its address is an instruction and not a return address, which `framehop` cannot express.
-//! Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that align
-//! their stack), because `framehop` would guess there. If `framehop` could only guess at some other frame, the test
-//! always excludes the sample. But the walks must still agree up to that frame. The test prints the number of excluded
+//! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame that a
+//! signal interrupted: its address is that of the interrupted instruction, but `framehop` would treat it as a return
+//! address. Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that
+//! align their stack), because `framehop` would guess there. If `framehop` could only guess at some other frame, the
+//! walks must agree up to that frame, and the test then excludes the sample. The test prints the number of excluded
 //! samples by the kind of the frame:
 //!
 //! - a frame described by a register other than the stack and frame pointers, which `framehop` does not support

@@ -1,9 +1,9 @@
 //! Prints a tree as canonical text: the output of `alluvium fmt`, which is byte for byte the output of `alloy fmt`.
 //!
 //! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which inserts comments at
-//! their positions. Its output contains symbolic tab stops, which [`columns`] aligns. Only two things differ from Alloy
-//! on purpose: the inside of a string is never changed (Alloy expands tabs in raw strings and trims their lines), and
-//! an object key is printed as it was written.
+//! their positions. Its output contains symbolic tab stops, which [`columns`] aligns. Only three things differ from
+//! Alloy on purpose. The inside of a string is never changed (Alloy expands tabs in raw strings and trims their lines).
+//! An object key is printed as it was written. A call without arguments over two lines gets no comma.
 
 mod columns;
 mod emitter;
@@ -249,7 +249,7 @@ impl Printer<'_> {
             }
         }
         if self.line(previous) != self.line(close) {
-            // If an empty list of arguments has two lines, Alloy prints a comma that does not parse. Print none here.
+            // If a call without arguments spans two lines, Alloy prints a comma, and its output does not parse.
             if !arguments.is_empty() {
                 self.out.token(TokenKind::Comma);
             }

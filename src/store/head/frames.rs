@@ -14,12 +14,12 @@ pub(crate) struct Frame {
     pub(crate) mapping: TextId,
     /// Build id of the binary.
     pub(crate) build_id: TextId,
-    /// Address, or 0 if the function is known. For a frame with a function, the address is not part of a stack's
-    /// identity.
+    /// Address if the function is unknown, otherwise 0. Stacks that differ only in the addresses of known functions are
+    /// the same stack.
     pub(crate) address: u64,
     /// True if the frame is inlined into the next frame of the stack.
     pub(crate) inlined: bool,
-    /// Line at which the function starts, or 0 if unknown. It is not part of a stack's identity.
+    /// Line at which the function starts, or 0 if unknown. Stacks that differ only in this line are the same stack.
     pub(crate) start_line: i32,
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn size(text: &[u8]) -> (Size, usize) {
     let lines = 1 + memchr::memchr_iter(b'\n', text).count();
     let most = Size::MAX;
     let size = Size {
-        // The command is an additional call for the line of the sample.
+        // The first line of a sample yields up to two calls: the command, and the frame in this line.
         calls: most.calls.min(lines.saturating_mul(2)),
         text: most.text.min(text.len().saturating_mul(2)),
         stacks: most.stacks.min(lines),

@@ -85,7 +85,7 @@ export function layout(message: FlameGraphMessage): Flame {
   const flame = emptyFlame(names, message.files ?? [], message.mappings ?? [], count, levels.length);
   const hashes = nameHashes(names, flame.files);
 
-  // A line of -1 marks a folded node. A server without this mark only uses the name `other`, without a file or binary.
+  // A line of -1 marks a folded node. If a server does not send this mark, its folded nodes have the name `other` and no file or binary.
   const marks = message.lines?.some(({ values }) => values?.some((line) => Number(line) < 0)) ?? false;
   const folds = (name: number): boolean => names[name] === 'other' && !flame.files[name] && !flame.mappings[name];
 

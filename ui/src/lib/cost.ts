@@ -32,7 +32,7 @@ export interface Taken {
   step: number;
 }
 
-/** Returns the cost of a month if it has the same use as the measured range. `hours` is the length of this range. Null without measurements. */
+/** Returns the cost of a month with the average use of the measured range. `hours` is the length of this range. Null without measurements. */
 export function monthly(cpu: Taken | null, memory: Taken | null, hours: number, { core, gib }: Prices): number | null {
   if (cpu === null && memory === null) return null;
   const taken = (of: Taken | null): number => (of === null ? 0 : (of.sum * of.step) / 3600);

@@ -6,7 +6,7 @@ import { readSample } from '../../src/models/samples.ts';
 const sample = (series: string) => readSample({ time: '2026-01-31T12:00:00.000000Z', series, total: 1, labels: { service_name: 'shop', pod: series } });
 
 describe('a dot', () => {
-  it('has an area that is its share of the largest value, and is never too small to see', () => {
+  it('has an area in proportion to its value, and is never too small to see', () => {
     expect(radiusOf('size', 100, 100)).toBe(LARGEST);
     expect(radiusOf('size', 25, 100)).toBe(LARGEST / 2);
     expect(radiusOf('size', 0, 100)).toBe(2);

@@ -1,9 +1,9 @@
 //! Retention by size: chooses the files to remove if the tables exceed their limit, or if the disk is nearly full. All
 //! functions are pure, except the function that measures the disk.
 //!
-//! The oldest profiles are removed first, up to the same moment for all files under one limit. The result is the same
-//! as if the retention period ended at this moment. Only whole files are removed. Series and stacks of a day stay a day
-//! longer, as in `aging`, because a late profile may need them.
+//! The oldest files are removed first, and only whole files. For each limit, every file whose last profile is not later
+//! than a certain moment is removed, as if the retention period ended at this moment. Series and stacks of a day stay a
+//! day longer, as in `aging`, because a late profile may need them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,8 +46,8 @@ impl FreeFloor {
         }
     }
 
-    /// How long removed files stay if space is short. The delay protects queries that read the files, but not readers
-    /// of other programs.
+    /// How long removed files stay if space is short. The delay protects Alluvium's queries that read the files, but
+    /// not other programs that read them.
     pub(crate) const DELAY: Duration = Duration::from_mins(1);
 
     /// Returns the number of bytes by which the free space of the file system of `folder` is below the floor.
@@ -98,7 +98,7 @@ impl ExcessFiles {
 pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, max: u64) -> Option<ExcessFiles> {
     let mut total = 0;
     let mut newest = i64::MIN;
-    // Each file with the time of its last row. For stacks and series, the time is the end of the day after the file's.
+    // Each file with the time of its last row. For stacks and series, this is one day after the end of the file's day.
     let mut in_order: Vec<(i64, &FileEntry)> = Vec::new();
     for file in files {
         total += file.size;

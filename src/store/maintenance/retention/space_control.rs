@@ -15,10 +15,10 @@ use crate::store::maintenance::worker::Worker;
 /// State of earlier rounds that the next round needs.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct SpaceControl {
-    /// Time by which the files that were last removed for free space are deleted. After this time, more files may be
-    /// removed.
+    /// Time by which the files of the last removal for the job `free_space` are deleted from the disk. Until then, this
+    /// job removes no more files.
     relieved_at: Option<Instant>,
-    /// True if the warning that the newest hour alone is too large was already logged.
+    /// True if the files that must stay exceeded a limit in the last round, so the warning was already logged.
     has_warned: bool,
 }
 
