@@ -10,12 +10,12 @@ const PAGE: usize = 16 << 10;
 const PAGES: usize = 128;
 /// Maximum number of bytes that are read of a text.
 const MAX_TEXT_BYTES: usize = 16 << 10;
-/// Maximum number of variable-length numbers and bytes of texts that are read. The tables of the largest programs
-/// contain thirty million of them. An untrusted table may contain a million numbers for each address, and a long text
-/// for each function.
+/// Maximum count of variable-length numbers plus bytes of text that are read. The tables of the largest programs
+/// contain thirty million of them. The limit is needed because an untrusted table may contain a million numbers for
+/// each address, and a long text for each function.
 const MAX_NUMBERS: usize = 1 << 27;
 /// Maximum number of page reads, unless the caller sets a lower limit. Repeated reads of a page count, too. The limit
-/// allows some reads for each step of many thousand searches.
+/// is high enough for many thousand searches that read a few pages in each step.
 const MAX_READS: u64 = 1 << 22;
 
 /// A source of bytes at offsets, such as a file or a part of memory.
@@ -76,7 +76,7 @@ impl<'a> Bytes<'a> {
         Self::with_max_reads(source, MAX_READS)
     }
 
-    /// Creates a reader that reads pages of at most `bytes` bytes in total.
+    /// Creates a reader that reads at most `bytes` bytes from the source in total, rounded up to whole pages.
     pub fn of_at_most(source: &'a dyn Source, bytes: u64) -> Self {
         Self::with_max_reads(source, bytes.div_ceil(PAGE as u64))
     }

@@ -468,8 +468,8 @@ spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PR
     assert!(problems(Format::Coroot, "kind: Service")[0].contains("has neither an agent of Coroot"));
 }
 
-/// Writes every string attribute of a schema with the value `scalar`, and compares its text with `expected`. Returns
-/// the number of attributes.
+/// Gives each string attribute of a schema the YAML value `scalar`, converts the attribute, and checks that the Alloy
+/// text contains `expected` as its value. Returns the number of attributes.
 fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: &str) -> usize {
     let mut checked = 0;
     for attribute in schema.attributes {

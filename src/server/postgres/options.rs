@@ -50,8 +50,8 @@ pub struct PostgresOptions {
     pub access: Access,
     /// The TLS files, and whether TLS is required. If not set, the port refuses TLS.
     pub tls: Option<PostgresTls>,
-    /// True on a server with several tenants. The name of the database then selects one of the tenants of the
-    /// configured user or identity. If neither limits the tenants, it may name any tenant.
+    /// True on a server with several tenants. The name of the database then selects the tenant. If the configured user
+    /// or the identity has a list of tenants, the tenant must be in this list. Otherwise, any tenant is allowed.
     pub multi_tenant: bool,
     /// Maximum number of authenticated connections. Further connections are refused. Connections that are not
     /// authenticated do not count.

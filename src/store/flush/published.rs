@@ -113,8 +113,9 @@ impl Published {
         tenants
     }
 
-    /// Returns the files of stacks and series among `files` to which no row in a file or in memory refers. Heads omit
-    /// the frames of stacks that are in files. After this call, heads store the frames of the stacks in `files` again.
+    /// Returns those of `files` that may be removed, because their tenant has no rows of that day in files or in
+    /// memory. `files` are files of stacks or series. Heads omit the frames of stacks that they know to be in files, so
+    /// this call forgets the stacks in `files`: heads that receive these stacks again store their frames.
     pub(crate) fn unneeded_names(&self, mut files: Vec<FileEntry>) -> Vec<FileEntry> {
         // Some of `files` may belong to a flush that is being published and has not yet remembered their stacks.
         let _publication = self.begin();

@@ -1,5 +1,5 @@
-// An inverted flame graph: the leaves are below the root, and below each leaf are its callers. The width of a frame is the own
-// value of the leaf in the stacks with this path.
+// An inverted flame graph: the leaves are below the root, and below each leaf are its callers. The width of a frame is the
+// leaf's own value, summed over the stacks that end with the path from the frame to the leaf.
 
 import { Builder, type Made } from './build.ts';
 import type { Flame } from './layout.ts';

@@ -75,7 +75,7 @@ describe('a recipe', () => {
     expect(stacksOf(shown)).toContain('main;serve;json.Marshal 15');
   });
 
-  it('shows only one package, and the stacks that have it', () => {
+  it('shows only the frames of one package, and omits stacks without such a frame', () => {
     expect(stacks({ package: 'json' })).toEqual(['json.Marshal 18']);
     expect(shaped({ package: 'json' }).shown.flame.sum).toBe(47);
   });
@@ -111,7 +111,7 @@ describe('a recipe', () => {
     expect(stacksOf(shown.flame)).toContain('runtime.mallocgc 2');
   });
 
-  it('keeps the path by which a link names a frame if the callers of the frame are the same', () => {
+  it('keeps the path of a frame, as links contain it, if all callers of the frame remain', () => {
     const { flame: shown } = shaped({ only: ['db'] }).shown;
     const node = flame.name.indexOf(nameOf('db.Query'));
     expect(shown.name[findPath(shown, pathText(flame, node))]).toBe(nameOf('db.Query'));

@@ -71,7 +71,7 @@ describe('completion', () => {
     expect(here(text)).toEqual({ from: text.length - typed.length, typed, kind: 'value', of, end });
   });
 
-  it('closes a completion with the quotes at the cursor', () => {
+  it('escapes a completed value and closes its quotes', () => {
     expect(texts("labels['pod'] = '", [], ["it's"])).toEqual(["it''s'"]);
     expect(texts('FROM top(\'t{pod="', [], ['a "b" \\'])).toEqual(['a \\"b\\" \\\\"']);
     expect(texts("labels['pod'] = 'b", [], ['ab', 'b', 'bc'])).toEqual(["bc'", "ab'"]);

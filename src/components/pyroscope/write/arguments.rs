@@ -49,8 +49,8 @@ arguments! {
         remote_timeout: Interval = "10s",
         /// If true, a request that the server rejects with HTTP status 429 is retried.
         retry_on_http_429: bool = true,
-        /// Label whose value is sent as the header X-Scope-OrgID. If a profile has no such label, the header from
-        /// the argument `headers` is sent, if it is set there (not in Alloy).
+        /// Label whose value is sent as the header X-Scope-OrgID (not in Alloy). A profile without this label is sent
+        /// with the X-Scope-OrgID from the argument `headers`, if `headers` contains one.
         tenant_label: Option<LabelName>,
         /// URL of the server. The paths of the API are appended to the path of this URL.
         url: HttpUrl,
