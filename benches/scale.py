@@ -272,7 +272,7 @@ def pods_text(pods):
 
 
 def changed_fleet(pods, unit, s):
-    """Returns a fleet whose design may share work among all its servers."""
+    """Returns the fleet. A setting with the value "nodes" means that all servers share the work, and becomes the number of servers."""
     shared = [name for name, value in s.items() if value == "nodes"]
     if shared:
         nodes = fleet(pods, unit, s | {name: 1 for name in shared})["nodes"]

@@ -1,8 +1,8 @@
 //! The table of routes, with the authentication and the right that each route requires.
 //!
 //! In: the method and the template of a route, without the prefix. Out: a [`Need`]. A route that is not in the table
-//! requires an administrator of the whole server. So a new route is closed until somebody adds it to the table. Files
-//! of the page have no route.
+//! requires an administrator of the whole server. So a new route is closed until somebody adds it to the table. The
+//! table does not apply to the files of the web page, because the router serves them without a route.
 
 use http::Method;
 

@@ -1,7 +1,7 @@
 //! `push.v1.PusherService`: accepts profiles.
 //!
-//! In: profiles. The service passes them to the store. Out: one error for the caller, which joins the errors of the
-//! store. The valid profiles of a call stay stored even if others are refused.
+//! In: profiles. The service passes the valid profiles to the store. Out: an empty response, or one error that combines
+//! the errors of all refused profiles. The other profiles of the call stay stored.
 
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;

@@ -18,7 +18,7 @@ use alluvium_profile::{StackId, TenantId};
 
 /// Maximum number of ids of all tenants and days: about 20 MB.
 const LIMIT: usize = 1 << 20;
-/// Memory of a tenant's day, as a number of ids.
+/// Memory of the map entry of one tenant and day, expressed as the number of ids that need as much memory.
 const DAY_COST: usize = 16;
 
 /// The stacks of one tenant and day that are in a committed file.

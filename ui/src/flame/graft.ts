@@ -11,9 +11,9 @@ export function callSite(flame: Flame, node: number): string[] {
 }
 
 /**
- * Returns the whole graph with the subtree of `node` replaced by the subtree of `from` in `detail`. `from` is the same node, and `detail`
- * is a graph of only the stacks through it, with their frames from the root on. If profiles arrived between the two responses, the node is larger in `detail`. Then its
- * callers grow, too, and the nodes to its right move.
+ * Returns the whole graph with the subtree of `node` replaced by the subtree of `from` in `detail`. `from` is the index of the
+ * same node in `detail`. `detail` contains only the stacks that pass through this node, with all their frames from the root on. If profiles
+ * arrived between the two responses, the node is larger in `detail`. Then its callers grow, too, and the nodes to its right move.
  */
 export function graft(whole: Flame, node: number, detail: Flame, from: number): Flame {
   const left = whole.start[node]!;

@@ -1,9 +1,9 @@
 // Places the boxes of a call graph in rows, callers above, so that few calls cross and most are short. Cycles are allowed:
 // a call that closes a cycle runs upwards.
 //
-// The row of a box is the length of the longest path from the top to the box. Bends of long calls become boxes without width. Sweeps,
-// downwards and upwards in turn, order the boxes of each row by the mean position of their neighbours. Each box is placed near the mean
-// position of its neighbours, and boxes that would overlap are moved apart.
+// The row of a box is the length of the longest path from the top to the box; a box without callers is right above its highest callee.
+// Bends of long calls become boxes without width. Sweeps, downwards and upwards in turn, order the boxes of each row by the mean position
+// of their neighbours. Each box is placed near the mean position of its neighbours, and boxes that would overlap are moved apart.
 
 export interface Box {
   width: number;
@@ -214,7 +214,7 @@ function spread(grid: Grid): void {
   }
 }
 
-/** Places a row by least squares. The offset of a box is the room that the boxes before it need. Boxes do not overlap if their positions minus their offsets ascend. Boxes that would overlap become one block. */
+/** Places a row by least squares. The offset of a box is the room that the boxes before it need. Boxes do not overlap if the difference between position and offset never decreases from left to right. Boxes that would overlap become one block, in which this difference is the same for all boxes. */
 function settle(members: readonly number[], grid: Grid, gap: (one: number, two: number) => number, wanted: (node: number) => number): void {
   const offset = new Float64Array(members.length);
   const blocks: { sum: number; count: number; first: number }[] = [];

@@ -1,5 +1,5 @@
-// Encodes a SelectMergeProfileRequest as protobuf by hand, so that the response is the pprof profile itself. Also compresses
-// data with the gzip of the browser, because a pprof file is gzipped.
+// Encodes a SelectMergeProfileRequest as protobuf by hand. The server responds to a protobuf request in protobuf, and this response is
+// already a pprof profile. Also compresses data with the gzip of the browser, because a pprof file is gzipped.
 
 function varint(out: number[], value: number): void {
   // Times exceed 2^32, so bit operators do not work; division does.

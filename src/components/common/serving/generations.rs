@@ -21,8 +21,8 @@ pub(crate) struct Generation {
 }
 
 /// Serves until the shutdown, and then until the requests in progress have finished. `changed` wakes the loop after a
-/// change of the arguments. `next` creates the listeners. The loop keeps no other reference to their sockets, so the
-/// sockets close when their listeners end.
+/// change of the arguments. `next` creates the listeners. The loop moves each listener into a task and keeps no
+/// reference to its socket, so the socket closes when the listener ends.
 pub(crate) async fn serve(
     mut next: impl FnMut() -> Result<Generation, ComponentError>,
     changed: &Notify,
