@@ -15,8 +15,8 @@ use alluvium_unwind::{Arch, Stop};
 
 /// Maximum number of user frames, as in the BPF program.
 const MAX_FRAMES: usize = 896;
-/// Maximum number of batches that a stack waits for its tables. They take ten seconds, or 25 if there is little
-/// activity.
+/// Maximum number of batches that a stack waits for its tables. This number of batches takes ten seconds, or 25 seconds
+/// if there is little activity.
 const MAX_WAIT: u32 = 100;
 
 /// The waiting stacks that a pass walks.
@@ -24,7 +24,7 @@ const MAX_WAIT: u32 = 100;
 pub(crate) enum WalkPass {
     /// Stacks whose tables are available. The worker makes this pass once per batch.
     Batch,
-    /// Stacks whose tables are available, without counting a batch.
+    /// Stacks whose tables are available. The pass does not count as a batch that the other stacks have waited.
     Try,
     /// All stacks. A walk ends at a missing table, because a guess would yield wrong callers.
     Force,

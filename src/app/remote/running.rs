@@ -16,7 +16,7 @@ use alluvium_pipeline::Controller;
 /// The controller of the remote configuration and the text that it runs.
 pub(super) struct Running {
     pub(super) controller: Controller,
-    /// Name of the text in diagnostics: a path in the folder of the file configuration.
+    /// Name of the text in diagnostics: a path in the folder of the local configuration.
     pub(super) name: Arc<str>,
     pub(super) metrics: RemoteMetrics,
     in_force: Mutex<Option<Arc<str>>>,

@@ -1,8 +1,8 @@
 //! `alluvium run`: runs the collector, with Alloy's flags and defaults.
 //!
 //! In: a command line for Alloy. Flags of supported features work. A flag of an unsupported feature is accepted with
-//! its default value, and refused by name with any other value. Environment variables that tune Go's runtime have no
-//! effect; if they are set, they are logged.
+//! its default value. With any other value, the command fails with an error that names the flag. Environment variables
+//! that tune Go's runtime have no effect; if they are set, they are logged.
 
 use std::path::PathBuf;
 use std::time::Duration;

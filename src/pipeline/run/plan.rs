@@ -18,7 +18,7 @@ pub(crate) struct Running {
     pub(crate) root: Instance,
     /// Components and imports, including those in modules.
     pub(crate) nodes: Nodes,
-    /// The nodes in `nodes`, leaves first.
+    /// The nodes in `nodes`, leaves first: a node comes after the nodes that it refers to.
     pub(crate) order: Vec<Arc<Node>>,
     /// Imports of all scopes, by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,

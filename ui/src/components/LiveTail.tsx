@@ -27,7 +27,7 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
   const tail = new Tail(MOST);
   let count = 0;
   let dirty = false;
-  // While paused, the tail continues, but the shown entries do not change.
+  // Copies the tail to the list on the page. While paused, the timer does not call this, so only the tail changes.
   const show = (): void => {
     dirty = false;
     setShown(tail.list());

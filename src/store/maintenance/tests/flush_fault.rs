@@ -155,9 +155,9 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             "{wanted:?} is not among {kinds:?}"
         );
     }
-    // The four tables repeat the same operations. So each kind fails once, each time for a different table than the
-    // previous kind, and the process dies every second time. With `ALLUVIUM_ALL_FAULTS`, each operation of each
-    // kind fails.
+    // The four tables repeat the same operations, so one failure for each kind of operation suffices. The position of
+    // the failure changes from kind to kind, so that it occurs in different tables. In every second case, the process
+    // dies. With `ALLUVIUM_ALL_FAULTS`, there is a case for each operation of each kind.
     let cases: Vec<_> = kinds
         .iter()
         .enumerate()
@@ -197,7 +197,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         // After a crash, either all or none of the refused profiles reappear. All acknowledged profiles must exist.
         assert!(&now == expected || (!refused.is_empty() && now == whole), "{case}");
         healed(&store).await;
-        // One of the next entries is followed by the checkpoint that failed before.
+        // A table writes a failed checkpoint later, after one of the next entries of its log.
         for flush in 0..6 {
             if flush > 0 && checkpoints(dir.path()) == 4 {
                 break;

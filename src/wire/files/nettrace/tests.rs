@@ -96,7 +96,7 @@ fn samples(file: &mut Vec<u8>) {
     events(file, "EventBlock", &first);
     block(file, "SPBlock", &[0; 12]);
     block(file, "NewBlock", b"of a later version");
-    // The same numbers refer to other stacks from here on; one stack is lost.
+    // From here on, number 7 refers to another stack. Number 8 refers to no stack, as if the stack were lost.
     stacks(file, 7, &[&[0x1008]]);
     events(file, "EventBlock", &[sample(1, 7, 4030, 2), sample(2, 8, 4050, 1)]);
 }
