@@ -1,5 +1,5 @@
-//! A server behaves as `docs/reference/openapi.yaml` describes, checked by schemathesis, and the file describes every
-//! plain route.
+//! Checks with schemathesis that a server behaves as `docs/reference/openapi.yaml` describes, and that the file
+//! describes every plain route: every route of `docs/http-api.md` that is neither a service call nor a page.
 //!
 //! Scenario: a real server with a profile. schemathesis derives requests from the file: its examples, boundary values,
 //! wrong methods, and random values with a fixed seed. Guarantees: no response is a server error, and the file

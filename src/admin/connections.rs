@@ -24,11 +24,11 @@ use alluvium_base::Shutdown;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};
 use alluvium_base::waiters::Waiters;
 
-/// Responses of up to this many bytes do not count against the budget and are never refused. So a client still receives
-/// its small response after the server has done the work.
+/// Responses of up to this many bytes do not count against the budget and are never refused. When a response is ready,
+/// the server has already done the work, so a small response must reach its client even if the budget is exhausted.
 const FREE_BYTES: u64 = 1 << 10;
-/// Maximum number of bytes that count for one response. The files of the pages are larger, but they are part of the
-/// program, and responses do not copy them.
+/// Maximum number of bytes that count for one response. Some files of the web interface are larger, but they are
+/// embedded in the program, and responses do not copy them.
 const MOST_BYTES: u64 = 256 << 10;
 /// Number of bytes that count for a streamed response: one piece in transit, and the next piece.
 const PIECE_BYTES: u64 = 128 << 10;

@@ -153,7 +153,7 @@ fn certificates(
     Ok(Some(rules.collect::<anyhow::Result<_>>()?))
 }
 
-/// Parses roles and tenants in the form of flags and configuration files.
+/// Parses the names of roles and the ids of tenants, which come from flags or from the configuration file.
 pub(crate) fn rights_and_tenants(roles: &[String], tenants: &[String]) -> anyhow::Result<(Rights, TenantScope)> {
     Ok((
         Rights::of_roles(roles.iter().map(String::as_str))?,

@@ -1,7 +1,7 @@
 //! Converts querier.v1 messages to plain values and back, and provides a client.
 //!
-//! In: flame graphs, labels and types as in `profile`. Out: messages. The module also converts messages back. The query
-//! engine interprets the requests; `proto/querier/v1/querier.proto` lists the calls.
+//! In: flame graphs, labels and profile types of the crate `alluvium_profile`. Out: messages. The module also converts
+//! messages back. The query engine interprets the requests; `proto/querier/v1/querier.proto` lists the calls.
 
 use bytes::Bytes;
 

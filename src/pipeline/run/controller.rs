@@ -1,9 +1,9 @@
 //! The controller runs a configuration: loads, reloads, propagates changed exports, stops.
 //!
-//! A load is all or nothing. It first checks everything without values. It then evaluates the nodes, leaves first, and
-//! builds new components. After that it updates changed components. On a failure it undoes the updates and drops the
-//! new components, while the old graph keeps running. On success it swaps the graphs, stops old components and starts
-//! new ones.
+//! A load is all or nothing. It first checks the whole configuration without evaluating expressions. It then evaluates
+//! each node after the nodes that it refers to, and builds new components. After that it updates changed components. On
+//! a failure it undoes the updates and drops the new components, while the old graph keeps running. On success it swaps
+//! the graphs, stops old components and starts new ones.
 //!
 //! Loads and the propagation of exports exclude each other. Readers (status, metrics) never wait for either.
 
@@ -65,8 +65,8 @@ pub struct Options {
     pub cluster: Cluster,
     /// Hub of live debugging for all components.
     pub live: LiveHub,
-    /// Id of the configuration itself, a prefix of the ids of its components. Empty for the program's own
-    /// configuration; a name for a remote one, which may not configure the program.
+    /// Id of the configuration, a prefix of the ids of its components. It is empty for the program's own configuration.
+    /// A remote configuration has a nonempty id, and may not contain blocks that configure the program.
     pub module: Arc<str>,
 }
 

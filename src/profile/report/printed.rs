@@ -1,4 +1,5 @@
-//! A report of one profile: the places as a table, or each place with its callers and callees.
+//! A report of one profile: its places as a table, or each place with its callers and callees. Depending on the option
+//! `grouping`, a place is a function, a line, a file, an address or a package.
 
 use alluvium_base::re2::Expression;
 

@@ -1,5 +1,5 @@
-// Label filters as chips: label, operator, value. The completions of labels and values are those of the stored profiles that match
-// the other filters.
+// Label filters as chips: label, operator, value. The editor of a filter suggests the labels and values of the stored profiles that
+// match the other filters.
 
 import { createSignal, For, Show } from 'solid-js';
 import { labelNames, labelValues } from '../lib/api.ts';

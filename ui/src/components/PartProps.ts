@@ -8,7 +8,7 @@ import type { FLAME } from '../urls.ts';
 import type { FlameLook } from './FlameLook.ts';
 
 export interface PartProps {
-  /** The graph from the root to the leaves, to which the rules in `recipe` are already applied. */
+  /** The graph of calls from the root to the leaves, after the rules in `recipe` were applied. */
   tree: Tree;
   /** Text that identifies the shown profile. If it changes, a view scrolls back to its start. */
   of: string;
@@ -19,7 +19,7 @@ export interface PartProps {
   name: number;
   /** The function under the pointer: index of its name in `tree`, -1 for none. */
   hovered: number;
-  /** The query that returns the lines of functions. */
+  /** The query whose merged profile contains the source lines of functions; null if there is no such query. */
   stacks: Query | null;
   /** Maximum number of nodes of the call graph. */
   nodes: Values<typeof FLAME>['nodes'];

@@ -1,5 +1,5 @@
-// The styles of the dots in the Samples view: coloured by series, sized by value, or coloured by value. The colour of a value
-// goes from faint to strong in lightness, so that colour-blind readers can see the order.
+// The styles of the dots in the Samples view: coloured by series, sized by value, or coloured by value. Colours of values also
+// differ in lightness: small values are faint and large values are strong, so that colour-blind readers can see the order.
 
 import { oklch } from '../flame/colours.ts';
 import { lineColour } from '../lib/series.ts';
@@ -18,7 +18,7 @@ const PLAIN = 3;
 const SMALLEST = 2;
 export const LARGEST = 12;
 
-/** Returns the radius in pixels. With the style `size`, the area of a dot is its share of the largest value. */
+/** Returns the radius in pixels. With the style `size`, the area of a dot is proportional to its value, down to a minimum radius. */
 export function radiusOf(style: DotStyle, total: number, most: number): number {
   if (style !== 'size') return PLAIN + (style === 'value' ? 1 : 0);
   return Math.max(SMALLEST, LARGEST * Math.sqrt(Math.min(1, Math.max(0, total) / (most || 1))));

@@ -69,8 +69,8 @@ pub struct Deletion {
     /// Paths of the covered files. `None` until the store has accepted the request, and in requests that an earlier
     /// version has accepted.
     pub files: Option<BTreeSet<String>>,
-    /// A file that another server may have merged from covered and later files, and that another deletion has replaced
-    /// since. In the new files, covered and later rows cannot be distinguished.
+    /// A file that another server may have merged from covered files and files from after the request. It is recorded
+    /// here when a different deletion replaces it: in the new files, covered and later rows cannot be distinguished.
     pub mixed: Option<String>,
 }
 

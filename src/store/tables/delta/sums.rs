@@ -130,8 +130,8 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Repairs a file in which each damaged chunk has one flipped bit. Returns false if there is more damage, or no damage.
-/// In 512 bytes, a 32-bit checksum distinguishes each single flipped bit from every other flipped bit and from any two
-/// flipped bits.
+/// Within 512 bytes, each single flipped bit changes the checksum in a different way, and no two flipped bits change it
+/// like a single one. So neither case leads to a wrong repair.
 pub(crate) fn repair_bits(path: &Path) -> io::Result<bool> {
     let mut bytes = fs::read(path)?;
     let Ok(sums) = fs::read(sums_path(path)) else {
