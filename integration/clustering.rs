@@ -276,7 +276,7 @@ impl Cluster {
             }
             writeln!(
                 text,
-                "{side:?}: number of targets by the collectors of their last scrapes: {counts:?}"
+                "{side:?}: number of targets for each sequence of collectors in the last scrapes: {counts:?}"
             )
             .unwrap();
         }

@@ -26,7 +26,7 @@ const DIFFERENT: [(&str, &str, &str, u16, u16, &str); 1] = [(
     "yesterday",
     200,
     400,
-    "a text that is no time is a mistake of the sender, not the current time",
+    "a text that is not a time is an error of the client, and Alluvium does not replace it with the current time",
 )];
 
 /// Number of cases by route, with the statuses 200, 400, 405 and 415, as in Pyroscope's own test.
