@@ -237,7 +237,8 @@ fn client() -> anyhow::Result<reqwest::Client> {
     Ok(reqwest::Client::builder()
         .pool_max_idle_per_host(1024)
         .tcp_nodelay(true)
-        // Most scripts do not request compression either. So compression is not part of the measured time.
+        // Like most scripts, the driver does not request compressed responses. So the measured time contains no
+        // compression.
         .no_gzip()
         .timeout(Duration::from_mins(2))
         .build()?)

@@ -15,7 +15,7 @@ const LEAST_RATE: f64 = 50.0;
 const STEP: f64 = 1.5;
 /// Upper bound of the offered rates in profiles per second. On two cores, the driver cannot send more.
 const MOST_RATE: f64 = 4000.0;
-/// Maximum 99th percentile of the latency of pushes, in milliseconds. The server fails at a rate with a higher latency.
+/// Maximum 99th percentile of the latency of pushes, in milliseconds. A rate with a higher latency counts as refused.
 const TOO_LATE: f64 = 1000.0;
 /// Time for which an idle server is observed to measure its baseline.
 const IDLE: Duration = Duration::from_secs(20);

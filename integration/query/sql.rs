@@ -555,7 +555,7 @@ async fn columns_of_an_answer_may_have_the_same_name() {
         let row = rows[0].as_object().expect(sql);
         assert_eq!(row.keys().collect::<Vec<_>>(), keys, "{sql}");
     }
-    // An error with another cause than equal column names is unchanged.
+    // If duplicate column names are not the cause of an error, the error is returned unchanged.
     let error = error_or_rows("SELECT 1, 1, nothing FROM profiles").await.unwrap_err();
     assert!(error.contains("nothing"), "{error}");
 }

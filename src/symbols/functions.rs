@@ -66,8 +66,8 @@ impl<S: Source> Functions<S> {
         self
     }
 
-    /// Adds names that were packed in the file. The packed names are only the stripped names, not the names that the
-    /// file still has.
+    /// Adds the names from `file`, the unpacked symbols inside the binary (MiniDebugInfo). They contain only names that
+    /// were stripped from the binary, not names that it still has.
     pub fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
         self.symbols.insert(0, (Index::new(file), source));
         self

@@ -303,7 +303,7 @@ fn too_many_tables(relations: u64) -> QueryError {
 /// State of a walk over a query.
 struct Shape {
     /// Names of the tables that each `WITH` part reads, by the lower-case name of the part. The bodies are not stored,
-    /// because a part inside of 200 other parts would be copied 200 times.
+    /// because each body contains the parts nested in it: a part inside 200 others would be copied 200 times.
     parts: HashMap<String, Vec<String>>,
     /// Number of tables of each part after expansion.
     table_counts: HashMap<String, u64>,
@@ -321,8 +321,9 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Returns an upper bound of the number of tables that a query of the tables `names` reads after every part is
-    /// expanded. The bound may be too high, because `names` also contains the tables in the definitions of parts.
+    /// Returns an upper bound of the number of tables that a query reads after every part is expanded. `names` are the
+    /// tables that occur in the query. The bound may be too high, because the tables in the definitions of parts occur
+    /// in the query, too.
     fn unfolded(&mut self, names: &[String], depth: usize) -> Result<u64, QueryError> {
         if depth > self.parts.len() {
             return Err(QueryError::invalid("a WITH query must not refer to itself"));

@@ -4,7 +4,7 @@
 //! to it. In OTLP, a profile has one sample type, so each sample type becomes a separate profile. Labels become
 //! attributes of the resource. The name of the profile becomes an attribute of the profile, because OTLP has no field
 //! for it. OTLP has no field for comments, for the patterns of frames that viewers drop or keep, and for folded
-//! locations, so these are omitted. Other labels that begin with `__` are private and are omitted, too.
+//! locations, so these are omitted. Labels that begin with `__`, except `__name__`, are private and are omitted, too.
 
 use std::hash::Hash;
 

@@ -104,7 +104,7 @@ function readLocation(bytes: Uint8Array, locations: Map<number, Frame[]>): void 
   locations.set(id, frames);
 }
 
-/** Returns the values of some fields of a message; the last value of a repeated field. */
+/** Returns the values of the `wanted` fields of a message. If a field is repeated, its last value counts; a missing field is 0. */
 function integers(bytes: Uint8Array, wanted: readonly number[]): number[] {
   const out = wanted.map(() => 0);
   for (const { number, value } of fields(bytes)) {
@@ -114,7 +114,7 @@ function integers(bytes: Uint8Array, wanted: readonly number[]): number[] {
   return out;
 }
 
-/** Returns the functions with a name. If some of them are in `file`, the others are omitted. */
+/** Returns the functions named `name`, the largest total first. If some of them are in `file`, only these are returned. */
 export function linesOf(all: readonly FunctionLines[], name: string, file: string): FunctionLines[] {
   const named = all.filter((one) => one.name === name).sort((one, two) => two.total - one.total);
   const there = named.filter((one) => one.file === file);

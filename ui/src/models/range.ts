@@ -31,7 +31,7 @@ export interface RangeModel {
   seconds: Accessor<number>;
   /** True if the range is relative to the present, so that the same link shows another range later. */
   moves: Accessor<boolean>;
-  /** True if the range begins with the first profile, and so does the chart. */
+  /** True if the range begins with the first profile. Then the chart begins there, too. */
   young: Accessor<boolean>;
   /** Name of a range that begins with the first profile: `Profiling for 40 s`. */
   since: Accessor<string | undefined>;

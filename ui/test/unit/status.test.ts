@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { collectorHealth, growth, readSenders, readSettings, readStorage } from '../../src/models/status.ts';
 
 describe('the responses of the status routes', () => {
-  it('have tables, days and their growth, without the day that is still growing', () => {
+  it('have tables and days; the mean growth excludes the newest day, which is incomplete', () => {
     const row = (key: string, name: string, bytes: number) => ({ [key]: name, files: 1, bytes, rows: 10 });
     const storage = readStorage({ tables: [row('table', 'profiles', 5)], days: [row('day', '2026-11-21', 100), row('day', '2026-11-22', 300), row('day', '2026-11-23', 9)] });
     expect(storage.tables).toEqual([{ name: 'profiles', files: 1, bytes: 5, rows: 10 }]);

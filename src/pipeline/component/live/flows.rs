@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// Counters of an edge, which is the flow from one component to another, since the edge was created.
+/// Counters of an edge since its creation. An edge is the flow of profiles from one component to another.
 #[derive(Debug, Default)]
 pub struct Edge {
     profiles: AtomicU64,

@@ -1,5 +1,5 @@
-//! Tests of an exchange of files whose result is lost: the entry of the exchange was written, but the server receives
-//! an error, and another server continues to work.
+//! Tests of an exchange of files with a lost result: the entry of the exchange was written, but the server receives an
+//! error. In the meantime, another server removes one of the files that the exchange added.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl FaultHook for Overtakes {
     }
 }
 
-/// Returns the merged files of samples that the table names.
+/// Returns the paths of the merged files in the samples table.
 fn merged(tables: &Path) -> Vec<String> {
     let table = DeltaTable::open(&Root::from(tables), Table::Samples).unwrap();
     let paths = table.files().unwrap().into_iter().map(|file| file.path);

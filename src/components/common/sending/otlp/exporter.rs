@@ -13,7 +13,7 @@ use alluvium_lang::value::Value;
 use alluvium_pipeline::component::{Component, ComponentError, Context};
 use alluvium_profile::{RawProfile, RefusedProfile, SinkError};
 
-/// The arguments of an exporter, which describe its endpoint, and the names of its metrics.
+/// The arguments of an exporter, and the names of its metrics. The arguments describe the exporter's endpoint.
 pub(crate) trait Exporter: Send + Sync + 'static {
     /// Names of the component's metrics.
     const METRICS: MetricNames;
