@@ -354,7 +354,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
             for number in 0..60u64 {
                 client.push(1 + number * 2 + index as u64).await.unwrap();
                 if number % 3 == 2 {
-                    // If the other server commits first ten times in a row, the flush fails and is tried again.
+                    // The flush fails if the other server is faster in every attempt to commit. It is retried later.
                     client.flush().await;
                 }
             }

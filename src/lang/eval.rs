@@ -300,7 +300,8 @@ pub(crate) fn literal(kind: TokenKind, text: &str) -> Option<Value> {
     })
 }
 
-/// Parses decimal digits; a leading zero makes them octal if possible (`010` is 8, `08` is 8.0), as in Alloy.
+/// Parses digits. As in Alloy, a leading zero means octal (`010` is 8). A number that is not valid octal (`08` is 8.0),
+/// or that needs more than 64 bits, becomes floating-point.
 fn integer(text: &str) -> Option<Number> {
     let octal = text.len() > 1 && text.starts_with('0');
     let base = if octal { 8 } else { 10 };
@@ -402,8 +403,8 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
         TokenKind::GreaterEqual => Some(ordering.is_some_and(std::cmp::Ordering::is_ge)),
         _ => None,
     };
-    // If the operands have different types and one is floating-point, the other converts to floating point. Otherwise
-    // the unsigned operand converts to signed.
+    // If only one operand is floating-point, the other converts to floating point. If one operand is signed and the
+    // other unsigned, the unsigned operand converts to signed.
     let (result, truth) = match (left, right) {
         (Number::Uint(left), Number::Uint(right)) => (
             Number::Uint(match operator {

@@ -15,7 +15,7 @@ use alluvium_lang::{Source, parse};
 const SUSPICIOUS_WORDS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
-/// Returns the text without its secrets. `path` decides the syntax.
+/// Returns the text without its secrets. The syntax is HCL if `path` ends in `.hcl`, Alloy otherwise.
 pub fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
     let source = Source::new(path, text);
     let (file, diagnostics) = parse(&source);

@@ -1,7 +1,7 @@
 //! The tenants of a request, from the header `X-Scope-OrgID`.
 //!
-//! In: headers. Out: one tenant id, or for a query one or more tenant ids. The guard of `access` or a proxy has already
-//! decided whether the caller may use the tenants.
+//! In: headers. Out: one tenant id, or for a query one or more tenant ids. The guard in `server::access`, or a proxy in
+//! front of the server, has already decided whether the caller may use the tenants.
 
 use http::HeaderMap;
 

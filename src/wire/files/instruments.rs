@@ -164,7 +164,7 @@ struct Table {
     known: HashMap<u64, Known>,
     /// Frames of all stacks, the leaf first.
     frames: Vec<FrameId>,
-    /// Calls of known stacks, below a process.
+    /// The innermost call of each stack that was added to `tree`, by its process and the stack.
     calls: HashMap<(FrameId, Stack), NodeId>,
     /// Open elements, with the number of each.
     open: Vec<(Element, Option<u64>)>,

@@ -70,7 +70,7 @@ export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<
   createEffect(on(module, (id) => {
     const stop = new AbortController();
     setFlows(new Flows());
-    // Every window has a count for every edge. Only the newest count of each edge is stored. A new object notifies the views.
+    // Every window has a count for every edge, and `Flows` stores only the newest count of each edge. The signal notifies the views only if it gets a new object, so later counts go into a copy.
     let current = new Flows();
     let dirty = false;
     void follow(`api/v0/web/graph${id === '' ? '' : `/${pathOfId(id)}`}?window=${WINDOW}`, {

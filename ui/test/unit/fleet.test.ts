@@ -25,7 +25,7 @@ describe('services', () => {
     expect(names('name')).toEqual(['api', 'batch', 'cron', 'dead']);
   });
 
-  it('have shares of the sum over all services, also of the cost', () => {
+  it('have shares of the sum over all services, of CPU or of cost', () => {
     expect(rank(FLEET, 'cpu', null)).toMatchObject({ what: 'CPU', cost: null, services: [{ share: 2 / 3 }, { share: 1 / 3 }, { share: 0 }, { share: 0 }] });
     const { what, cost, services } = rank(FLEET, 'cost', PRICES);
     expect(what).toBe('cost');
@@ -35,7 +35,7 @@ describe('services', () => {
     expect(services.at(-1)).toMatchObject({ name: 'dead', cost: null, size: 0 });
   });
 
-  it('are sorted by CPU without prices, and by memory without CPU measurements', () => {
+  it('are sorted by CPU instead of cost if there are no prices, and by memory instead of CPU if CPU was not measured', () => {
     expect(rank(FLEET, 'cost', null)).toMatchObject({ what: 'CPU', services: [{ name: 'api' }, {}, {}, {}] });
     expect(rank(fleetOf([['a', '', null, 1]]), 'cpu', null).what).toBe('memory');
     expect(rank(fleetOf([['a', '', null, null]]), 'cpu', null).services[0]!.share).toBeNull();
@@ -52,7 +52,7 @@ describe('services', () => {
 });
 
 describe('costs', () => {
-  it('are those of a month with the same use as in the range', () => {
+  it('are projected to a month from the use in the range', () => {
     expect(monthly({ sum: 120, step: 30 }, null, 1, PRICES)).toBeCloseTo(730 * 0.03, 9);
     expect(monthly(null, null, 1, PRICES)).toBeNull();
     expect([1240.4, 3.456, 0.001, 0].map((amount) => formatCost(amount, PRICES))).toEqual(['1,240 €', '3.46 €', '<0.01 €', '0 €']);
@@ -68,7 +68,7 @@ describe('costs', () => {
 describe('a map', () => {
   const box = { x: 10, y: 20, width: 600, height: 400 };
 
-  it('has rectangles whose areas are the values, inside its box, without overlaps', () => {
+  it('has rectangles whose areas are proportional to the values, inside its box, without overlaps', () => {
     const sizes = [60, 60, 40, 30, 20, 20, 10, 0, -5];
     const tiles = treemap(sizes.map((size, item) => ({ item, size })), box);
     expect(tiles.map(({ item }) => item)).toEqual([0, 1, 2, 3, 4, 5, 6]);

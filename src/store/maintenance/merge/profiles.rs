@@ -21,7 +21,7 @@ use alluvium_profile::SeriesId;
 /// Number of rows in an output batch.
 const BATCH_ROWS: usize = 8 << 10;
 
-/// The fields of a row that decide its output.
+/// The fields that determine the order of rows, and the output to which a row belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row<'a> {
     /// Text of the profile type.

@@ -113,7 +113,7 @@ impl<'a> Blobs<'a> {
     fn plain(&mut self) -> Result<Event<'a>, Problem> {
         let size = self.cursor.u32()? as usize;
         let mut event = self.cursor.part(size)?;
-        // The highest bit says that no later event is older.
+        // The highest bit is a flag for the order of events by time, which the reader ignores.
         let kind = event.u32()? & 0x7fff_ffff;
         let _sequence = event.u32()?;
         let thread = event.u64()?;

@@ -12,7 +12,7 @@ use alluvium_lang::body::arguments;
 use alluvium_wire::client::{Pem, TlsOptions};
 use alluvium_wire::otlp::client;
 
-/// Number of failed attempts after which a profile is dropped, if other profiles succeed.
+/// Number of failed attempts after which a profile is dropped, if the endpoint accepts other profiles of its batch.
 const MAX_RETRIES: u64 = 10;
 
 arguments! {
