@@ -2,9 +2,9 @@
 //! changes of both.
 //!
 //! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the fixtures, and the program
-//! `/bin/sh`. Out: the inputs that break a promise, each with its name and the number of its change. The changes are
-//! the same in every run. `make fuzz-smoke` runs minutes of real fuzzing; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds
-//! of each target there.
+//! `/bin/sh`. Out: the inputs that break a promise, each with the name of its seed and the number of the change, which
+//! is 0 for an unchanged seed. The changes are the same in every run. `make fuzz-smoke` runs each real fuzz target for
+//! a minute. With `ALLUVIUM_SEEDS=fuzz/corpus`, the tests also write the seeds of each target to that folder.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -345,7 +345,7 @@ fn any_bytes_are_a_trace_of_dotnet_or_an_error() {
     keep("nettrace", seeds.collect(), promises::nettrace);
 }
 
-/// `ALLUVIUM_STORE_FUZZ` sets the number of changes to push; `make fuzz-store` uses a million.
+/// `ALLUVIUM_STORE_FUZZ` sets the number of changed profiles to push; `make fuzz-store` pushes a million.
 #[cfg(feature = "server")]
 #[test]
 fn any_profile_is_refused_or_stored_and_flushed() {

@@ -1,7 +1,7 @@
-//! A file system in user space over a [`Disk`]. It records each call of a program in order.
+//! A file system in user space over a [`Disk`]. It records the changes and syncs of a program in order.
 //!
-//! The kernel sends one call at a time. So when a write has returned, the record contains this write and all calls
-//! before it. On a slow disk, writes and syncs complete later, and other calls complete meanwhile.
+//! The kernel sends one call at a time. So when a write has returned, the record contains this write and all earlier
+//! changes. On a slow disk, writes and syncs complete after a delay, and other calls may complete before them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;

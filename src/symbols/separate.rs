@@ -1,5 +1,5 @@
-//! Names of stripped programs: from a separate debug file, found by build id or `.gnu_debuglink`, or packed in the
-//! program itself (`.gnu_debugdata`, which distributions call MiniDebugInfo).
+//! Function names of stripped programs. The names are in a separate debug file, found by build id or `.gnu_debuglink`,
+//! or packed in the program itself (`.gnu_debugdata`, which distributions call MiniDebugInfo).
 //!
 //! In: an ELF file and its path. Out: the possible paths of its debug file and how to recognise the file, or the
 //! unpacked symbols. This module opens no files.

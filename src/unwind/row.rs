@@ -36,9 +36,9 @@ pub enum Rule {
     Return = 11,
     /// CFA = the third tracked register + `cfa`.
     Aux = 12,
-    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. With `extra` for the high four
-    /// bits of [`Row::rule`], the frame pointer is saved at CFA - 8 * `extra`, or is still in its register if `extra`
-    /// is 0. The third tracked register is lost.
+    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The high four bits of
+    /// [`Row::rule`] are a number: if it is 0, the frame pointer is still in its register, otherwise the frame pointer
+    /// is saved at CFA - 8 * number. The third tracked register is lost.
     SpFar = 13,
 }
 

@@ -104,8 +104,8 @@ pub(crate) struct Symbols {
     pub mappings: Vec<(Span, Span)>,
     /// See [`alluvium_profile::pprof::Profile::locations`].
     pub locations: Vec<Location>,
-    /// For each location, the `line` of its frame if the location has no function, as
-    /// [`in_file`](crate::store::common::schema::in_file) returns it. Empty if all are 0.
+    /// One value per location, or empty if all are 0. If a location has no function and its code is in a file, the
+    /// value is the `line` of its frame, from [`in_file`](crate::store::common::schema::in_file); otherwise it is 0.
     pub code_lines: Vec<i64>,
     /// See [`alluvium_profile::pprof::Profile::lines`].
     pub lines: Vec<Line>,

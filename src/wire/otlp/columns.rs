@@ -26,7 +26,7 @@ const MAPPING_BYTES: usize = 2 * (size_of::<Mapping<'_>>() + 8);
 
 /// Memory in bytes of a text besides its contents: its entry in the table of texts.
 const TEXT_BYTES: usize = 96;
-/// Memory in bytes of the address by which a long text is recognised.
+/// Additional memory in bytes of a long text, which the table of texts also finds by its address.
 const PLACE_BYTES: usize = 48;
 
 /// Length in bytes of the trace id and span id of a sample, in hexadecimal.

@@ -13,7 +13,7 @@ pub(super) enum ScrapeError {
     /// The credentials for the target cannot be obtained.
     #[error(transparent)]
     Credentials(#[from] ClientError),
-    /// The URL of the program's own endpoint is invalid.
+    /// The target is an endpoint of this program itself, and its URL is invalid.
     #[error(transparent)]
     Request(#[from] http::Error),
     /// The target returned no profile.

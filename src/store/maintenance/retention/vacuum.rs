@@ -34,7 +34,7 @@ pub(crate) struct DeadFile {
     pub(crate) removed: Option<SystemTime>,
     pub(crate) modified: SystemTime,
     /// How much older the file is than the newest of the table's dead files and log files, by the clock of the bucket.
-    /// For a folder, the value is `Duration::MAX`, because the clock of a folder is the server's own.
+    /// If the tables are in a folder, the value is `Duration::MAX`: there is no clock besides the server's own.
     pub(crate) older_by: Duration,
 }
 

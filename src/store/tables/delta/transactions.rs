@@ -2,8 +2,8 @@
 //!
 //! Delta has one number for each application id. The id of the writer holds the segment. Three derived ids hold values
 //! that a later start compares: the process, the number of profiles, and the segment to which these two values belong.
-//! The third id is needed because an older program writes only the id of the writer. Checkpoints preserve these
-//! numbers, unlike the fields of `commitInfo`.
+//! An older program updates only the id of the writer, so the third id shows whether the other two values belong to the
+//! last commit. Checkpoints preserve these numbers, unlike the fields of `commitInfo`.
 
 use delta_kernel::{Engine, KernelResult, SnapshotRef};
 
