@@ -82,8 +82,8 @@ rest() {
 
 /// Records two sequences of programs concurrently. Before that, each program of `first` runs for a moment, so that the
 /// profiler creates the unwind tables, and the script waits until the profiler is idle. Otherwise, at the rate
-/// [`HERTZ`], a debug build would lose stacks that wait for their unwind tables. The programs of `first` run twice: with
-/// the tables of the first run, a stack reaches further, and may then need tables of further files.
+/// [`HERTZ`], a debug build would lose stacks that wait for their unwind tables. The programs of `first` run twice:
+/// with the tables of the first run, a stack reaches further, and may then need tables of further files.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");

@@ -166,7 +166,7 @@ fn answer(request: &[u8], tree: &mut Tree, out: &UnboundedSender<Vec<u8>>) -> Ve
     }
     let length = usize::try_from(number(8)).unwrap();
     let path = std::str::from_utf8(&request[12..12 + length]).unwrap();
-    assert_eq!(request[12 + length..], [1], "every question watches");
+    assert_eq!(request[12 + length..], [1], "every request sets a watch");
     let stat = [0; 68];
     let node = tree.nodes.get(path).cloned();
     let children = tree.children(path);

@@ -89,7 +89,7 @@ impl Flushes {
         }
     }
 
-    /// Waits until `is_crowded` returns false. While flushes fail, returns at once, because a failing flush makes no room.
+    /// Waits until `is_crowded` returns false. While flushes fail, returns at once: a failing flush makes no room.
     pub(crate) async fn wait_for_room(&self, is_crowded: impl Fn() -> bool) {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());

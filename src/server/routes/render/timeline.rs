@@ -84,8 +84,8 @@ pub(super) fn by_label(
     let values = steps.saturating_mul(series.len());
     if values > MAX_VALUES {
         return Err(ConnectError::invalid(format!(
-            "groupBy: {} values of `{label}` times {steps} steps exceed the limit of {MAX_VALUES} points in a response; \
-             use a label with fewer values, a narrower selector or a shorter range",
+            "groupBy: {} values of `{label}` times {steps} steps exceed the limit of {MAX_VALUES} points in a \
+             response; use a label with fewer values, a narrower selector or a shorter range",
             series.len()
         )));
     }

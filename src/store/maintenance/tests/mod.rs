@@ -354,7 +354,7 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
         if !failed {
             assert!(
                 fails_at > 40,
-                "maintenance has fewer than {fails_at} fault points, but at least 40 are expected: each of its writes must be a fault point"
+                "maintenance has only {fails_at} fault points, not 40: each write must be a fault point"
             );
             break;
         }
@@ -659,7 +659,7 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
         if !failed {
             assert!(
                 fails_at > 10,
-                "a deletion has fewer than {fails_at} fault points, but at least 10 are expected: each of its writes must be a fault point"
+                "a deletion has only {fails_at} fault points, not 10: each write must be a fault point"
             );
             break;
         }
