@@ -1,4 +1,4 @@
-//! The commands that read files, run as the whole program on files of different formats.
+//! Tests of the commands that read files. They run the built program on files of different formats.
 //!
 //! In: the pprof fixtures, and small files that the test writes. Out: the program's output and files.
 

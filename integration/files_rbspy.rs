@@ -1,7 +1,7 @@
 //! Files of rbspy: one recording of a Ruby program, in each format that rbspy reports.
 //!
 //! Guarantee: an imported file has the stacks, lines and totals of rbspy's raw file of the recording, and the shares
-//! that rbspy prints. A format without stacks is refused by name.
+//! that rbspy prints. If a format is not supported, the error names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -50,8 +50,8 @@ fn sample(stack: i32, values: &[i64]) -> Sample {
     }
 }
 
-/// Returns a request with 3 ticks of `main` and 7 ticks of `work` called by `main`. It also has 2 ticks of `main` in
-/// the service `other`: an attribute of their sample names this service.
+/// Returns a request with 3 ticks of `main` and 7 ticks of `work` called by `main`. A third sample has 2 ticks of
+/// `main`, and an attribute that assigns it to the service `other`.
 fn request(service: &str) -> ExportProfilesServiceRequest {
     let strings = [
         "",
@@ -376,7 +376,7 @@ otelcol.exporter.otlphttp "server" {{
                 assert_eq!(response.status(), 200);
                 break;
             }
-            // The ports open when the components run.
+            // Connections fail until the components run and open their ports.
             Err(error) => assert!(Instant::now() < deadline, "{error}"),
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

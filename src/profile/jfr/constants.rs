@@ -43,7 +43,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// Reads all constants of a chunk.
+    /// Collects the positions of the constants of a chunk.
     pub(super) fn read(file: &[u8], chunk: &Chunk, types: &Types, budget: &mut Budget) -> Result<Self, JfrError> {
         let mut constants = Self::default();
         for (id, class) in types.iter() {

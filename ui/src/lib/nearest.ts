@@ -1,5 +1,5 @@
-// If the requested range has no data, finds the nearest range with data within the last month, by two coarse requests. Also finds the start
-// of all data, if it is recent.
+// If the requested range has no data, finds the nearest range with data within the last month. A first request with long steps finds the
+// nearest step, and a second one with shorter steps searches in it. Also finds the start of all data, if it is recent.
 
 import { ApiError, profileTypes, selectSeries, storedRange } from './api.ts';
 import { isCpu } from './profile-types.ts';
@@ -20,7 +20,7 @@ export async function nearestRange(type: string, selector: string, asked: Range,
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
   }
-  // The server may refuse a query over a month. The range of all stored data can be requested without a range.
+  // The server may refuse a query over a month. It does not refuse this request for that reason, because the request names no range.
   const stored = await storedRange(signal).catch(() => null);
   if (!stored) return undefined;
   return around(Math.min(stored.end, Math.max(stored.start, (asked.start + asked.end) / 2)), asked);
@@ -65,8 +65,8 @@ function closest(times: readonly number[], wanted: number): number | null {
 }
 
 /**
- * Returns a range that contains the time `at`. It has the requested length, but at least five minutes. If `at` is before the requested
- * range, the range ends there. If `at` is after it, the range begins just before. Otherwise, `at` is in the middle.
+ * Returns a range of the requested length, but of at least five minutes. If `at` is before the requested range, the result ends at `at`.
+ * If `at` is after the requested range, the result begins five minutes before `at`. Otherwise, `at` is in the middle of the result.
  */
 export function around(at: number, asked: Range): Range {
   const length = Math.max(FINE * 1000, asked.end - asked.start);

@@ -8,7 +8,7 @@ use alluvium_profile::flamegraph::Tree;
 #[derive(Debug, Clone)]
 pub(super) struct Picture {
     pub graph: Graph,
-    /// The profile type of a server, or the sample type of a file.
+    /// The profile type if the profile is from a server, or the sample type if it is from a file.
     pub kind: String,
     /// Unit of the values, as the profile names it.
     pub unit: String,

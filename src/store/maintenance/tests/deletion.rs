@@ -1,5 +1,5 @@
-//! Tests of deletions that are finished late or twice: profiles that were acknowledged after a request stay in all
-//! tables, and other files are still maintained.
+//! Tests of deletions that are finished late or twice: profiles that were acknowledged after the request for a deletion
+//! stay in all tables, and files that no waiting deletion covers are still maintained.
 
 use std::fs;
 use std::io;
@@ -100,7 +100,7 @@ async fn a_finished_request_that_comes_back_deletes_nothing_that_came_later() {
     };
     fs::write(&request, &text).unwrap();
     again(&store).await;
-    // This is the state after a power cut before the removal of the request was durable.
+    // A power cut leaves this state if the removal of the request was not durable yet.
     drop(store);
     fs::write(&request, &text).unwrap();
     again(&open(config(dir.path()))).await;
@@ -225,7 +225,7 @@ async fn files_that_another_server_has_merged_are_deleted_from_when_somebody_ask
     push(&store, "t", "cart", 101..102, 900).await;
     let before = contents(&store.snapshot(), "t");
     let asking = open(config(two.path()));
-    // The deletion also waits after this server has merged all files that it may merge.
+    // The deletion still waits after this server has merged all files that it may merge.
     for work in [Work::Due, Work::Compact, Work::Compact, Work::Due] {
         let error = asking.maintain(work).await.unwrap_err();
         assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
@@ -261,7 +261,7 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
     assert_eq!(contents(&asking.snapshot(), "t"), left);
 }
 
-/// Makes a number of syncs of the folder of the samples' log fail, and records all operations.
+/// Returns an error for the next `left` syncs of the log folder of the table `samples`. Records all operations.
 #[derive(Default)]
 struct UnsyncedFiles {
     left: AtomicUsize,

@@ -1,6 +1,6 @@
 //! Tests with a fault at every operation on the disk in turn, for every job of the store. The disk fails at the nth
-//! operation and at all later operations, then heals. In every second case the process dies in between. Then the job is
-//! done again.
+//! operation and at all later operations, then heals. In every second run, the process also dies and starts again. Then
+//! the job is repeated.
 //!
 //! Guarantee: every acknowledged profile exists once after the fault, after the start, and after the repeated job. The
 //! job ends as if nothing had happened, and no file is left over.
