@@ -103,8 +103,8 @@ impl TenantPlaces {
         let lately = self.new.iter().filter(|at| now.saturating_sub(**at) < MINUTE).count();
         if rules.new_per_minute > 0 && lately >= rules.new_per_minute {
             let message = format!(
-                "the tenant `{tenant}` is new, and {lately} other new tenants within a minute are the maximum: \
-                 try again later, or raise tenants.new_per_minute in the configuration of the server"
+                "the tenant `{tenant}` is new, and the server has already accepted {lately} other new tenants \
+                 within a minute, which is the maximum: try again later, or raise tenants.new_per_minute in the configuration of the server"
             );
             return refuse("tenant_rate", message);
         }
@@ -168,7 +168,7 @@ mod tests {
             |id: &str, now: u64, ids: &[&str]| places.check(&tenant_id(id), &rules, at(now), || stored(ids)).is_ok();
         assert!(check("a", 0, &["a", "b"]) && check("b", 0, &[]));
         assert!(!check("c", 0, &["a", "b"]), "two are stored");
-        assert!(!check("c", 5, &["a"]), "nobody looks so soon again");
+        assert!(!check("c", 5, &["a"]), "the stored tenants are not read again so soon");
         assert!(check("c", 70, &["a"]), "b was deleted");
     }
 

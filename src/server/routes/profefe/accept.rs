@@ -2,8 +2,8 @@
 //!
 //! In: parameters and a body. Out: as soon as the profile is durable, its id, type, labels and time, in the form
 //! of an entry in the list of profiles. The id contains the time of the profile, so that a lookup does not have to
-//! search all profiles. The server does not keep the original bytes. If a client requests the profile, the server encodes the
-//! stored data as pprof.
+//! search all profiles. The server does not keep the original bytes. If a client requests the profile, the server
+//! encodes the stored data as pprof.
 
 use std::sync::Arc;
 
