@@ -1,11 +1,11 @@
 //! Flips one bit at a random position of a file of any kind in a data folder. Each query then returns the correct
 //! response, or an error that names the file. There is never a wrong response or a panic.
 //!
-//! Each flip happens in a copy of a folder that a killed process left. The folder contains files of all tables (some
-//! merged), entries, checkpoints and checksums of the tables' logs, a write-ahead log with records that are in no
-//! Parquet file, and a pending deletion. Half of the flips happen while no process uses the folder, and half while a
-//! store has it open. Then the test queries all rows, runs the pending deletion, merges, and checks the folder. It
-//! repeats the queries after the deletion and after the merge.
+//! Each flip happens in a copy of a folder whose store stopped without a last flush, as after a kill. The folder has
+//! files of all tables (some merged), entries, checkpoints and checksums of the tables' logs, a write-ahead log with
+//! records that are in no Parquet file, and a pending deletion. Half of the flips happen while no process uses the
+//! folder, and half while a store has it open. Then the test queries all rows, runs the pending deletion, merges, and
+//! checks the folder. It repeats the queries after the deletion and after the merge.
 //!
 //! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` selects a single one.
 

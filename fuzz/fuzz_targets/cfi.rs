@@ -1,6 +1,7 @@
 //! Checks [`promises::cfi`] with the fuzzer's inputs.
 //!
-//! Seeds are optional. `fuzz/seed-elf.sh FOLDER` writes good ones: `.eh_frame` sections of programs, after a zero byte.
+//! Seeds are optional. `fuzz/seed-elf.sh FOLDER` writes good ones to `FOLDER/cfi`: each is a zero byte, followed by the
+//! `.eh_frame` section of a program.
 
 #![no_main]
 

@@ -33,7 +33,7 @@ impl Stability {
     }
 }
 
-/// Builds an instance with its first arguments. If the instance has exports at that time, it sets them through the
+/// Builds an instance with its first arguments. If the exports are already known, the function sets them through the
 /// context before it returns.
 pub(crate) type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError>;
 

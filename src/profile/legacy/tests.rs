@@ -30,7 +30,7 @@ sampling period=5
 #\t0x10\tsync.(*Mutex).Unlock+0x1f\t/go/sync/mutex.go:223
 ";
 
-/// Formats stacks with names (if there are any), labels and values, one per line.
+/// Returns a text for each sample: its stack (functions, or addresses without functions), its labels and its values.
 fn shown(profile: &Profile<'_>) -> Vec<String> {
     let frame = |location: &u32| {
         let location = &profile.locations[*location as usize];

@@ -66,7 +66,8 @@ pub struct OidcOptions {
     pub ca: Option<PathBuf>,
     /// Claim with the name of the identity for logs.
     pub name_claim: String,
-    /// Claim with one tenant or a list of tenants. If not set, identities have the tenant of a single-tenant server.
+    /// Claim with one tenant or a list of tenants. If not set, identities have only the anonymous tenant, which is the
+    /// tenant of a single-tenant server.
     pub tenant_claim: Option<String>,
     /// Claim with one role or a list of roles.
     pub role_claim: String,

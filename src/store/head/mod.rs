@@ -1,10 +1,10 @@
-//! The head: profiles in memory, queryable at once, as columns per series and profile type, with their stacks and
-//! series.
+//! The head: profiles in memory, which queries can read immediately. The head stores them as columns per series and
+//! profile type, with their stacks and series.
 //!
 //! In: prepared profiles, applied by one thread at a time. Out: record batches for queries ([`scan`]) and sorted
-//! batches for the flush ([`sorted`]). A head is a generation: it is filled, frozen, written and dropped. Applying a
-//! sample costs one lookup of its stack and no allocation beyond the growth of columns. Readers copy some rows at a
-//! time under the lock of a partition and build batches without the lock.
+//! batches for the flush ([`sorted`]). Each head holds one generation of profiles: it is filled, frozen, flushed and
+//! dropped. Applying a sample costs one lookup of its stack and no allocation beyond the growth of columns. Readers
+//! copy some rows at a time under the lock of a partition and build batches without the lock.
 
 pub(in crate::store) mod batch;
 mod frames;

@@ -1,8 +1,8 @@
-//! Decides which tenants may send: the tenants of a list, or a limited number of tenants, with a limit on new tenants
-//! per minute.
+//! Decides which tenants may send. A list can name them. The number of tenants and the number of new tenants per minute
+//! can also be limited.
 //!
-//! The number of places limits the number of tenants. A tenant takes a place with its first accepted profile, and keeps
-//! the place until the store contains none of its data.
+//! Every tenant needs a place, and the number of places may be limited. A tenant takes a place with its first accepted
+//! profile, and keeps the place until the store contains none of its data.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::store::rules::limits::Rejection;
 use alluvium_profile::{SinkErrorKind, TenantId};
 
-/// Shortest time between two comparisons of a full set with the stored tenants.
+/// Minimum time between two searches for tenants with stored data. A search updates the places.
 const MIN_SEARCH_INTERVAL: Duration = Duration::from_secs(10);
 /// Longest time between the acceptance of a profile and its arrival in the head. A tenant without stored data keeps its
 /// place for this time.

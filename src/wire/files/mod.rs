@@ -1,9 +1,9 @@
 //! Reads files of profilers. The contents decide the format, not the name of the file.
 //!
 //! In: the bytes of a file, with or without gzip compression. Out: [`Imported`] with the format and the profiles, or an
-//! error, with its position in the file if it has one. Limits apply to the decompressed bytes, and to the calls, names,
-//! stacks and frames of the profiles. The readers of `profile` and `ingest` read pprof, Go's text, JFR and speedscope.
-//! Each other format has a module here.
+//! error, with its position in the file if it has one. Limits apply to the decompressed bytes, and to the sizes of the
+//! profiles: nodes of the call tree, bytes of names, stacks and frames. The readers of `profile` and `ingest` read
+//! pprof, Go's text, JFR and speedscope. Each other format has a module here.
 
 mod collapsed;
 mod cpuprofile;

@@ -82,7 +82,10 @@ export function repositoryPage(file: string, line: number, { url, ref }: Reposit
   return `${home.origin}${home.pathname.replace(/\/$/, '')}${tree}${escaped}${line > 0 ? `#L${line}` : ''}`;
 }
 
-/** Returns the path inside a repository: after the address of a Go module, or a path that is relative to the root. */
+/**
+ * Returns the path of a file inside its repository: the part after the address of the repository, as in a path of a Go module, or the
+ * whole path if it is relative to the root. Null if the path inside the repository is not known.
+ */
 function pathInside(file: string, module: string): string[] | null {
   const parts = partsOf(file);
   const at = `/${parts.join('/')}/`.indexOf(`/${module}/`);

@@ -27,7 +27,7 @@ describe('Student\'s t', () => {
 });
 
 describe('a share', () => {
-  it('covers all slices together, and empty slices do not count for its variance', () => {
+  it('is the share of all slices together, and its variance ignores empty slices', () => {
     const share = shareOf([{ part: 10, all: 100 }, { part: 0, all: 0 }, { part: 60, all: 300 }]);
     expect(share).toMatchObject({ share: 70 / 400, slices: 2 });
     expect(shareOf([{ part: 1, all: 10 }]).variance).toBe(Number.POSITIVE_INFINITY);
@@ -148,7 +148,7 @@ describe('a value per second', () => {
   const chart = (query: typeof cpu, points: number) => ({ pending: () => false, data: () => ({ query, range, by: '', step: 30, mean: 4, max: 4, lines: [{ label: '', colour: '', points: Array.from({ length: points }, (_, at): [number, number] => [(at + 1) * 30_000, 4]) }] }) });
   const none = (pending: boolean) => ({ pending: () => pending, data: () => undefined });
 
-  it('covers the time with profiles', () => {
+  it('is an average over the time that has profiles', () => {
     expect(factor(cpu, 1, chart(cpu, 20))).toBeCloseTo(1e-9 / 600, 20);
     expect(factor(cpu, 1, chart(cpu, 19))).toBeCloseTo(1e-9 / 600, 20);
     expect(factor(cpu, 1, chart(cpu, 10))).toBeCloseTo(1e-9 / 300, 20);
@@ -160,7 +160,7 @@ describe('a value per second', () => {
     expect([factor(memory, 100, none(true)), factor(memory, 100, none(false)), factor(memory, 100, chart(cpu, 10))]).toEqual([null, null, null]);
   });
 
-  it('is null until the chart is loaded, and covers the whole range if the chart cannot be loaded', () => {
+  it('is null until the chart is loaded, and is an average over the whole range if the chart cannot be loaded', () => {
     expect(factor(cpu, 1, none(true))).toBeNull();
     expect(factor(cpu, 1, none(false))).toBeCloseTo(1e-9 / 600, 20);
   });

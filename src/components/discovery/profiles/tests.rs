@@ -1,4 +1,4 @@
-//! Tests of the targets that the annotations of each convention request, and of a running component.
+//! Tests of the targets that pods get through the annotations of each convention, and of a running component.
 
 use serde_json::{Value, json};
 

@@ -185,8 +185,8 @@ impl Log {
         };
         let entries = of_kind(&listing, ENTRY);
         let mut checkpoint = of_kind(&listing, CHECKPOINT).last().copied();
-        // A listing from a version above 0 begins at the checkpoint that `_last_checkpoint` (the hint) names, or after
-        // the last known version.
+        // If `first` is not 0, it is the version of the checkpoint that `_last_checkpoint` (the hint) names, or the
+        // version after the last known one. In the first case, the listing may lack the checkpoint.
         if self.first > 0 && checkpoint.is_none() && !entries.contains(&self.first) {
             let meta = self.find_file(store, self.first, CHECKPOINT).await?;
             checkpoint = meta.as_ref().map(|_| self.first);
