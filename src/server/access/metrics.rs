@@ -36,7 +36,7 @@ impl AccessMetrics {
         );
         scope.register(
             "alluvium_access_sessions",
-            "Open sessions of the page",
+            "Open browser sessions",
             metrics.sessions.clone(),
         );
         metrics

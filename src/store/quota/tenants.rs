@@ -104,7 +104,8 @@ impl TenantPlaces {
         if rules.new_per_minute > 0 && lately >= rules.new_per_minute {
             let message = format!(
                 "the tenant `{tenant}` is new, and the server has already accepted {lately} other new tenants \
-                 within a minute, which is the maximum: try again later, or raise tenants.new_per_minute in the configuration of the server"
+                 within a minute, which is the maximum: try again later, or raise tenants.new_per_minute in the \
+                 configuration of the server"
             );
             return refuse("tenant_rate", message);
         }

@@ -57,7 +57,11 @@ fn a_file_is_read_as_it_was_written_or_not_at_all() {
     let (file, entry) = written(20_000);
     let whole = entry.checksum.unwrap();
     assert!(entry.size > 10 * BLOCK_BYTES, "{}", entry.size);
-    assert_eq!(hash_of(&file).ok(), Some(xxh3_64(&[])), "it is at its end");
+    assert_eq!(
+        hash_of(&file).ok(),
+        Some(xxh3_64(&[])),
+        "the position of the file is at its end"
+    );
     let old = FileEntry {
         checksum: Some(Checksum { tail: None, ..whole }),
         ..entry.clone()
