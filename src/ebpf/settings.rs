@@ -4,7 +4,7 @@ use crate::budget::Budget;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Ticks per second on each CPU. Ticks of an idle CPU are only counted.
+    /// Ticks per second on each CPU. Ticks of an idle CPU are counted, but record no stack.
     pub hertz: u32,
     /// If true, kernel stacks are recorded.
     pub kernel_stacks: bool,

@@ -345,7 +345,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Returns a label for the component `component` of a job. No other component of the same name has the label.
+    /// Returns a label that is made from the name of the job and that no other component named `component` has.
     fn label(&mut self, component: &str, job: &str) -> String {
         let base = identifier(job);
         let mut label = base.clone();

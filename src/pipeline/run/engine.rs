@@ -10,7 +10,7 @@ use crate::run::node::ContextParts;
 
 /// The constant parts of a controller.
 pub(crate) struct Engine {
-    /// Id of the configuration itself; empty for the program's own, a name for a remote one.
+    /// Id of the configuration: empty for the program's own configuration, and a name for a remote configuration.
     pub(crate) module: Arc<str>,
     /// The available components.
     pub(crate) catalog: Catalog,

@@ -17,7 +17,7 @@ struct ReasonLabels {
 #[derive(Clone, Debug, Default)]
 pub struct AccessMetrics {
     refusals: Family<ReasonLabels, Counter>,
-    /// Number of open sessions of the page.
+    /// Number of open browser sessions.
     pub(super) sessions: Gauge,
 }
 

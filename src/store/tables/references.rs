@@ -27,8 +27,8 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
-/// Checks the references from `rows` to `names`. If a file of names is in `damaged`, the references from rows of its
-/// tenant and day to its table are not checked.
+/// Checks the references from `rows` to `names`. If a file of stacks (or series) is in `damaged`, the references to
+/// stacks (or series) of that tenant and day are not checked.
 pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let names = by_day(names);

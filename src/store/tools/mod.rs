@@ -1,7 +1,7 @@
-//! Offline work on a data folder: check, sizes, repair and backup.
+//! Work on a data folder without the help of a server: check, sizes, repair and backup.
 //!
-//! In: a data folder, which a server may have open. Out: findings, each with a severity, sizes, or a consistent copy.
-//! Only a repair changes the folder.
+//! In: a data folder. A server may have it open, except during a repair. Out: findings with their severities, or sizes,
+//! or a consistent copy. Only a repair changes the folder.
 
 pub(crate) mod backup;
 mod check_log;

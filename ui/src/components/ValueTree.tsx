@@ -22,7 +22,7 @@ function hint(body: readonly Field[]): string {
   return ['health', 'url', 'name', 'path', 'action', 'target_label', 'regex'].map(say).filter(Boolean).slice(0, 2).join(' ');
 }
 
-/** The open parts by path. This state outlives the new values that arrive every few seconds. */
+/** Whether each part is open, by path. New values arrive every few seconds and do not reset this state. */
 export type Opened = Map<string, boolean>;
 
 interface Pair {

@@ -1,5 +1,5 @@
-// The functions that changed by more than noise between the two sides of a comparison. Both sides are divided into time slices, and each
-// slice is loaded separately. A change counts only if it is far larger than the variation of the share between slices.
+// The functions whose share of the total changed by more than noise between the two sides of a comparison. Both sides are divided into time
+// slices, and each slice is loaded separately. A change counts only if it is far larger than the variation of the share between slices.
 
 import type { Accessor } from 'solid-js';
 import { layout } from '../flame/layout.ts';

@@ -117,7 +117,7 @@ impl Delivery {
         Outcome::Failed(failure)
     }
 
-    /// Sends the unchanged body of an upload to `/ingest`. `query` contains a new name for the upload.
+    /// Sends the unchanged body of an upload to `/ingest`. `query` contains the upload's name, which holds the labels.
     async fn ingest(&self, caller: Caller, upload: &Upload, query: &str) -> Result<(), CallError> {
         let mut headers = HeaderMap::new();
         for (name, value) in [
@@ -166,8 +166,8 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
         }
     }
-    // The failure that a retry most likely resolves represents all failures. Therefore a profile that a retry
-    // may still deliver is not dropped.
+    // Of several failures, the outcome contains the one that a retry is most likely to resolve. Otherwise, profiles
+    // that a retry may still deliver would be dropped.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
         None => Outcome::Taken,
         Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),

@@ -170,7 +170,7 @@ impl<'a> Stage<'a> {
         for index in graph.order.iter().copied() {
             self.wanted.extend(instance.global_id(index));
             let references = &graph.nodes[index].references;
-            // A node that depends on a failed one cannot be evaluated. The static checks have covered it already.
+            // A node that depends on a failed node cannot be evaluated. The static checks have already checked it.
             if references.iter().any(|reference| instance.entry(*reference).is_none()) {
                 self.failed = true;
                 continue;
@@ -185,7 +185,8 @@ impl<'a> Stage<'a> {
                     }
                 }
                 Err(errors) => {
-                    // A failed build, and any error after the first failure, can have other causes than a stale value.
+                    // Failed builds do not count, and neither do empty errors after another failure: they can have
+                    // other causes than a stale value.
                     let evaluated = errors.iter().any(|errors| errors.code != codes::BUILD_FAILED);
                     let inside = errors.is_empty() && !self.failed;
                     self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
