@@ -1,6 +1,7 @@
 //! Checks [`promises::trees`] with the fuzzer's inputs.
 //!
-//! Seeds are optional. A good seed is a byte followed by a `tree` or `trie` of `/ingest`.
+//! Seeds are optional. A good seed is a byte that selects the format, followed by an `/ingest` body in the format
+//! `tree` or `trie`.
 
 #![no_main]
 

@@ -89,7 +89,7 @@ pub(crate) enum AllowedFile {
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
     open_files: Arc<AtomicUsize>,
-    /// Counts the parts omitted from the files that this opener opened.
+    /// Counts the data that is left out because a file of a process exceeds a bound.
     pub bounds: Bounds,
 }
 
@@ -291,7 +291,7 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
 
 /// Returns true for a file of a kernel file system, which only looks regular. A process with its own mount namespace
 /// can mount such a file system anywhere, and root may read its files. Reading can have side effects (`kmsg` and
-/// `trace_pipe` consume the data for which other readers wait), or the file is the memory of the kernel.
+/// `trace_pipe` consume the data for which other readers wait), and some of the files are the memory of the kernel.
 fn is_of_kernel(pinned: &OwnedFd) -> bool {
     /// `PROC`, `SYSFS`, `DEBUGFS`, `TRACEFS`, `SECURITYFS`, `CGROUP`, `CGROUP2` and `BPF_FS_MAGIC` of linux/magic.h.
     const SYSTEMS: [u32; 8] = [

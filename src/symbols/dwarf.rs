@@ -46,7 +46,7 @@ const MAX_NAME_BYTES: usize = 16 << 10;
 /// Number of bytes of a text, table or section, or number of attributes of an entry, that cost one step.
 const BYTES_PER_STEP: usize = 16;
 /// Number of steps that the tables of a unit cost. `MAX_ABBREVIATIONS` is the maximum size of its abbreviation table
-/// in bytes. All units may share one table and begin it at different offsets.
+/// in bytes. Units that share a table cost as much, because each unit parses the table from its own offset.
 const UNIT_STEPS: usize = 1024;
 const MAX_ABBREVIATIONS: usize = 64 << 10;
 /// Maximum number of units that are kept because names refer to them. A unit takes up to a megabyte.
@@ -129,7 +129,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
         referenced_units: BTreeMap::new(),
     };
     let mut units = dwarf.units();
-    // At damage, the search ends and keeps the results so far.
+    // A damaged header or entry ends the search. The results so far are kept.
     while let Ok(Some(header)) = units.next() {
         let unit = search.open(header);
         let read = unit.map_or(Ok(()), |unit| search.unit(&unit, addresses));
@@ -500,7 +500,7 @@ mod tests {
     use super::*;
     use alluvium_testing::elf::{Section, made};
 
-    /// Creates a file whose `.debug_info` is packed and states this size.
+    /// Creates a file with a compressed `.debug_info`, whose header states `size` as the uncompressed size.
     fn packed(size: u64, bytes: &[u8]) -> Vec<u8> {
         // ELFCOMPRESS_ZSTD
         let header = [2, size, 1].map(u64::to_le_bytes).concat();

@@ -39,8 +39,8 @@ struct Pair {
     own: [i64; 2],
 }
 
-/// Returns the difference of `left` and `right` with about `max_nodes` nodes (0: all): the nodes whose totals of both
-/// sides have the largest sums.
+/// Returns the difference of `left` and `right`. Keeps about `max_nodes` nodes (0: all), those for which the sum of the
+/// left and the right total is largest.
 pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
     let merged = Merged::new(left, right);
     let sum = |pair: &Pair| pair.total[0].saturating_add(pair.total[1]);
@@ -101,7 +101,7 @@ pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
 
 /// Index of "other" among the names of [`Merged`]; "total" is 0.
 const OTHER_NAME: u32 = 1;
-/// Index of a folded node, which has no children.
+/// Index of a node "other", which stands for folded nodes and has no children.
 const NO_NODE: u32 = u32::MAX;
 
 /// Both trees in one arena. Parents come before their children, and children are sorted by name.

@@ -12,8 +12,8 @@ pub enum DeletionError {
     /// A matcher of the selector names a label that begins with `__`. The tables do not store such labels.
     #[error("the label `{0}` is not stored; to choose a profile type, write its id before the brace")]
     Label(String),
-    /// In a file, rows that the request covers cannot be distinguished from rows that arrived later, because the
-    /// request has no list of files.
+    /// A merged file may hold rows that the request covers and rows that arrived later. They cannot be distinguished,
+    /// because an earlier version of the server wrote the request without a list of the covered files.
     #[error(
         "an earlier version of the server accepted the request, and the merged file {0} may hold profiles that \
         arrived later"

@@ -14,11 +14,11 @@ pub(super) struct RoleTargets {
     role: Role,
     choose: Choose,
     ready: BTreeMap<Key, Vec<Value>>,
-    /// For each object with targets that are left out, the reason.
+    /// For each object that requests more targets than it gets, the reason.
     complaints: BTreeMap<Key, String>,
 }
 
-/// Objects with fewer targets than they request.
+/// Objects that request more targets than they get, for example pods with an invalid annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) objects: usize,
@@ -63,7 +63,7 @@ impl RoleTargets {
         self.ready.values().flatten().cloned().collect()
     }
 
-    /// Returns the number of objects with fewer targets than they request, and an example.
+    /// Returns the number of objects that request more targets than they get, and an example.
     pub(super) fn left_out(&self) -> LeftOut {
         let first = self.complaints.first_key_value();
         LeftOut {
