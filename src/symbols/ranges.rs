@@ -104,6 +104,6 @@ mod tests {
         let bytes = ranges.bytes();
         assert!(bytes > "firstinnerouter".len());
         ranges.insert(0x10, 0x20, "other".into());
-        assert_eq!(ranges.bytes(), bytes, "what is put in place of another takes its room");
+        assert_eq!(ranges.bytes(), bytes, "the replaced range is no longer counted");
     }
 }
