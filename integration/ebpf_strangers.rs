@@ -1,4 +1,4 @@
-//! The eBPF profiler beside hostile processes. The profiler skips and counts the traps in the files that it reads, and
+//! The eBPF profiler beside hostile processes. The profiler skips and counts malicious files and parts of files, and
 //! keeps running.
 //!
 //! In: running programs, and pipes, links and foreign files that replace the files of these programs. Out: output and
@@ -114,8 +114,8 @@ fn a_pipe_in_the_place_of_a_program_holds_up_nobody_and_the_program_has_its_name
     );
 }
 
-/// The file of the running program gets 60,000 sections over the same endless notes. The loader ignores sections, so
-/// the program runs as before.
+/// The program's file gets 60,000 sections. All note sections cover the same 128 MiB of zeros. The loader ignores
+/// sections, so the program still runs.
 #[test]
 fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
     let folder = tempfile::tempdir().unwrap();

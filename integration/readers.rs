@@ -235,7 +235,7 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
                 .for_each(|line| drop(lines.send(line)));
         });
         let mut readings = Vec::new();
-        // Ten flushes lead to a merge of eight of them.
+        // After eight flushes, the server merges their files. Ten flushes therefore cause a merge.
         let least = pushed + 10;
         while pushed < least || readings.len() < 4 {
             push().await;

@@ -18,8 +18,8 @@ const EXPOSED: [(&str, &str); 3] = [
     ("ebpf/alluvium-collector.service", "27"),
 ];
 
-/// Installs the units, and in the folder `ebpf` copies of them, where the collector has the drop-in for eBPF.
-/// `ExecStart` names a program that exists. Returns the folder of the units.
+/// Installs the units, and copies them to the subfolder `ebpf`. There, the collector's unit has the drop-in for eBPF.
+/// `ExecStart` of each unit names a program that exists. Returns the folder of the units.
 fn units(folder: &Path) -> PathBuf {
     install(folder);
     let units = folder.join("usr/lib/systemd/system");

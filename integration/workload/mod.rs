@@ -23,7 +23,7 @@ use crate::kill::numbered_at;
 
 pub(crate) use ledger::Ledger;
 
-/// Distance between the first profile numbers of two rounds (in `unsynced`: of two lives).
+/// Distance between the first profile numbers of successive rounds (in `unsynced`: successive starts of the store).
 pub(crate) const STRIDE: u64 = 1_000_000;
 
 /// Receives the reports of the work, one line per step.
@@ -71,8 +71,8 @@ pub(crate) fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// Returns the same configuration as [`config`] without a limit for the tenant `full`. Instead, the disk lacks a byte
-/// of free space while the folder contains a file [`SHORT`].
+/// Like [`config`], but instead of the limit for the tenant `full`, the store must keep one byte of the disk free.
+/// While the folder contains the file [`SHORT`], the disk appears to have no free byte.
 pub(crate) fn config_with_floor(dir: &Path) -> StoreConfig {
     let mut config = config(dir);
     config.maintenance.space = SpaceLimits {
@@ -106,7 +106,7 @@ pub(crate) async fn push(store: Arc<Store>, (tenant, age): (&'static str, u64), 
     }
 }
 
-/// Does every kind of work in turn, this many times.
+/// Does every kind of work in turn, `cycles` times.
 pub(crate) async fn work(store: &Store, cycles: u64, say: Say) {
     for cycle in 0..cycles {
         say("mark old");

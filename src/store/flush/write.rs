@@ -220,7 +220,7 @@ impl Tables {
                     continue;
                 }
             }
-            // The name of the committed entry may not be durable yet. This append finds the entry and syncs its folder.
+            // An earlier attempt wrote the entry, but its name may not be durable. This append only syncs the folder.
             table.append(transaction, Some(stamp), &[])?;
             let committed = table.committed(&self.writer)?;
             must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;

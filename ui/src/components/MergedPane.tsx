@@ -1,4 +1,4 @@
-// A flame graph of values: frames in the colours of their packages, with their values and shares.
+// A flame graph that is not a difference. Frames have the colours of their packages, and show their values and shares.
 
 import { createMemo, Show } from 'solid-js';
 import { colourNames, DARK, LIGHT, packagePaint } from '../flame/colours.ts';
@@ -45,7 +45,7 @@ function Values(props: { tree: Tree; node: number; amount: (value: number) => st
   const total = (): number => flame().total[props.node]!;
   const self = (): number => flame().self[props.node]!;
   const parent = (): number => flame().parent[props.node]!;
-  /** The function to which the value of an inverted frame belongs: the leaf of the stacks, or the root of a graph of callers. Empty for the frame of this function. */
+  /** In an inverted graph, the name of the function whose value the frame shows: the leaf of the frame's stacks, or the root in a graph of the callers of one function. Empty if the frame is this function itself. */
   const callee = (): string => {
     const [, leaf] = ancestors(flame(), props.node);
     const node = props.tree.reads === 'callers of one' ? 0 : leaf;

@@ -17,8 +17,9 @@ export interface FileQuestion {
 export interface FileAnswer {
   profileTypes: string[];
   profileType: string;
-  /** The flame graph of the file alone; or else the difference between stored profiles and the file. */
+  /** The flame graph of the file, if the request has no baseline. */
   flamegraph?: FlameGraphMessage;
+  /** The difference between the baseline and the file, if the request has a baseline. */
   difference?: FlameGraphMessage;
 }
 

@@ -14,7 +14,7 @@ export interface Ran {
 export interface Run {
   last: Accessor<Ran | undefined>;
   error: Accessor<Error | undefined>;
-  /** Milliseconds since the start and received bytes; null if no statement runs. */
+  /** Time since the start in milliseconds, and number of received bytes; null if no statement runs. */
   progress: Accessor<{ since: number; bytes: number } | null>;
   run: (query: string) => void;
   cancel: () => void;
