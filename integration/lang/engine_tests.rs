@@ -305,7 +305,7 @@ async fn a_reload_heals_a_component_that_gets_the_arguments_it_last_ran_with() {
     let text = "test.counter \"c\" {\n\tto = 1\n}\n\ntest.value \"v\" {\n\tinput = 6 / (1 - test.counter.c.value)\n}\n";
     engine.load(text).await.unwrap();
     until("division by zero shows", || !engine.controller.healthy()).await;
-    // Before the failure, the component ran with 6 / 1. The new configuration has the same value.
+    // Before the failure, `v` ran with the input 6 / (1 - 0). Now its input is 6 / (2 - 1), which is the same value.
     engine.load(&text.replace("(1 -", "(2 -")).await.unwrap();
     until("the component is healthy", || engine.controller.healthy()).await;
     engine.end().await;

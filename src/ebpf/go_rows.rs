@@ -60,6 +60,8 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             && let Some(rest) = name.strip_prefix("runtime.")
         {
             let plain = rest.trim_end_matches(".abi0");
+            // The unwinder looks up a return address at the byte before it. For a function to which signal handlers
+            // return, `rows` therefore begins the row one byte before the function.
             described.is_signal_return = plain == "sigreturn__sigaction" || plain == "sigreturn";
             let named = |list: &[&str]| list.iter().any(|known| known.strip_prefix("runtime.") == Some(plain));
             described.is_top |= named(&OUTERMOST_FUNCTIONS) && !function.switches;
@@ -76,8 +78,6 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
     }
     let Some((start, end)) = range else { return table };
     match (u32::try_from(start), u32::try_from(end)) {
-        // A return address is looked up at the byte before it. Therefore the row of a function to which signal handlers
-        // return begins one byte before the function.
         (Ok(start), Ok(end)) => table.overlay(over, start, end),
         _ => table,
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::ranges::Ranges;
 
-/// The functions of the kernel and its modules, in compact form. They are kept, because the kernel needs about 60 ms
-/// of CPU time to write the list.
+/// The functions of the kernel and its modules, in compact form. Callers keep this value, because each read of
+/// `/proc/kallsyms` costs about 60 ms of CPU time in the kernel.
 #[derive(Debug, Default)]
 pub struct Symbols {
     /// Start addresses in ascending order. A function extends to the next one.

@@ -20,7 +20,7 @@ pub(super) struct Correlation {
     pub context: u64,
     /// Id of the span that was running.
     pub span: u64,
-    /// Number of a string of the snapshot, which is the name of the span.
+    /// Name of the span, as the number of a string in the snapshot.
     pub span_name: u64,
     /// The two halves of the trace's id.
     pub trace: [u64; 2],

@@ -52,7 +52,8 @@ fn inlined(graph: &Graph) -> Vec<&'static str> {
     marks.collect()
 }
 
-/// Formats each place with a wanted name between its callers and its callees. Also returns the number of these places.
+/// Formats a section for each place whose name is wanted: its callers, the place, its callees. Also returns the number
+/// of sections.
 pub(super) fn tree(
     head: &Head,
     samples: &Samples<'_>,

@@ -44,8 +44,8 @@ pub(crate) struct StackTable {
     /// The frames of all stacks, one stack after the other.
     stack_frames: Vec<u32>,
     stacks: HashMap<StackId, Stack>,
-    /// The stacks as paths of names. A path is added when a flame graph that identifies functions by name first needs
-    /// the stack.
+    /// The stacks as paths of names. The path of a stack is added at the first use of the stack in a flame graph that
+    /// identifies functions by name.
     paths: Paths,
     hasher: DefaultHashBuilder,
     /// Memory of the texts themselves, in bytes.

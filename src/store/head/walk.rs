@@ -1,8 +1,9 @@
 //! Walks over the rows of a partition in steps. Each step is short and runs under the lock. The next step continues
 //! where the last step ended.
 //!
-//! In: a partition behind its lock, a filter, and the number of profiles in the view. Out: pieces of groups. A walk
-//! visits each selected row once, even if profiles are applied between two steps, because partitions only grow.
+//! In: a partition behind its lock, a filter, and the number of profiles in the reader's view of the head, which
+//! contains the profiles that were applied before its creation. Out: pieces of groups. A walk visits each selected row
+//! once, even if profiles are applied between two steps, because partitions only grow.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The name of a profile and the labels to store if no rule of its tenant changes them.
+//! Pyroscope's default rules for the names of profiles, and the labels to store. Rules of a tenant may change both.
 
 use alluvium_profile::Labels;
 use alluvium_profile::labels::SERVICE_NAME;
@@ -6,7 +6,8 @@ use alluvium_profile::labels::SERVICE_NAME;
 /// Default of `service_name`.
 const UNKNOWN_SERVICE: &str = "unknown_service";
 /// Prefix of the profile names of godeltaprof. The default rules remove it, so that these profiles have the same names
-/// as those of other profilers. The values of godeltaprof are already deltas.
+/// as those of other profilers. The values of godeltaprof are already deltas, so `reshape` passes `__delta__=false` to
+/// the rules of the tenant.
 pub(super) const GODELTAPROF: &str = "godeltaprof_";
 
 /// Applies Pyroscope's default rules to the name of a profile with this sample type. Some profilers call a CPU profile

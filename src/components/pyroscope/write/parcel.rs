@@ -78,10 +78,10 @@ fn query(upload: &Upload, labels: &Labels) -> String {
     }
 }
 
-/// Returns the name of an upload, `app{label=value,...}`. From `app`, a server sets the label `service_name`. If the
-/// braces already contain a `service_name`, the server sets the label `app_name` instead. Therefore the name omits each
-/// of these two labels if its value is `app`. The form has no escapes, so `_` replaces characters that would end a
-/// value.
+/// Returns the name of an upload, `app{label=value,...}`. The server stores the text before the braces as the label
+/// `service_name`, or as `app_name` if the braces contain a `service_name`. Therefore the braces omit a label
+/// `service_name` or `app_name` whose value equals that text. The form has no escapes, so `_` replaces characters that
+/// would end a value.
 fn name(labels: &Labels) -> String {
     let service = labels.get(SERVICE_NAME).unwrap_or_default();
     let app = labels.get(PROFILE_NAME).unwrap_or(service);

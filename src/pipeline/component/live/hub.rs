@@ -41,7 +41,7 @@ struct Channel {
     is_borrowed: bool,
     /// Number of targets that the component exports now.
     targets: AtomicU64,
-    /// Number of targets exported since the start, counted at every export.
+    /// Sum of the target counts of all exports since the start. An export of no targets counts as 1.
     exported: AtomicU64,
 }
 

@@ -92,8 +92,8 @@ fn open(profile: &RawProfile) -> Result<Vec<Opened>, OpenError> {
     }])
 }
 
-/// Decodes an upload as a server does. The profiles have `labels` instead of the upload's own labels, because relabel
-/// rules may have changed them. Only the profile name comes from the content of the upload.
+/// Decodes an upload as a server does. Relabel rules may have changed the labels since the upload arrived, so the
+/// profiles get `labels` instead of the upload's own. Only the profile name comes from the content of the upload.
 fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, OpenError> {
     let app = labels
         .get(PROFILE_NAME)
