@@ -16,14 +16,17 @@ async fn other_processes_are_passed_over_and_targets_without_a_number_are_told()
     let recorder = Recorder::new("pyroscope.java.test", folder.path());
     let own = std::process::id().to_string();
     let running = Running::start(&DEFINITION, &recorder, &body(&[&[(PID, &own)]]));
-    eventually("a look", || recorder.health().0 == HealthState::Healthy).await;
+    eventually("a healthy component", || recorder.health().0 == HealthState::Healthy).await;
     assert_eq!(
         recorder.health().1,
         "0 Java processes are profiled, 1 other processes are not JVMs"
     );
     let arguments = body(&[&[(PID, &own)], &[("a", "b")], &[(PID, "many")]]).arguments(&DEFINITION);
     running.component.update(arguments).unwrap();
-    eventually("another look", || recorder.health().0 == HealthState::Unhealthy).await;
+    eventually("an unhealthy component after the update", || {
+        recorder.health().0 == HealthState::Unhealthy
+    })
+    .await;
     let message = recorder.health().1;
     assert!(message.ends_with("2 targets have no __process_pid__"), "{message}");
     running.stop().await;

@@ -140,7 +140,7 @@ async fn a_slow_receiver_holds_up_no_other_and_what_it_loses_is_counted() {
     assert_eq!(names(&slow.taken), ["1", "2"]);
     // If the receiver hangs, the batch is dropped after a while.
     assert!(bench.fanout.append(vec![profile("4", 1)]).await.is_empty());
-    eventually("it is given up", || {
+    eventually("the batch is dropped after the lane's timeout", || {
         bench.has(&format!("{dropped}\"receiver_timeout\"}} 1"))
     })
     .await;
@@ -162,7 +162,10 @@ async fn a_single_receiver_sets_the_pace() {
             tokio::task::yield_now().await;
         }
     });
-    assert!(waited.await.is_err(), "longer than any lane waits");
+    assert!(
+        waited.await.is_err(),
+        "the append ended although the only receiver had not accepted the batch"
+    );
     slow.permits.add_permits(1);
     assert!(append.await.unwrap().is_empty());
     assert_eq!(names(&slow.taken), ["1"]);

@@ -145,7 +145,13 @@ async fn what_is_wrong_is_refused_in_the_protocol_of_the_sender() {
             framed(false, &message)[..20].to_vec(),
             "3",
         ),
-        ("compressed without grpc-encoding", EXPORT_ROUTE, &[], framed(true, &message), "3"),
+        (
+            "compressed without grpc-encoding",
+            EXPORT_ROUTE,
+            &[],
+            framed(true, &message),
+            "3",
+        ),
         (
             "encoding",
             EXPORT_ROUTE,
