@@ -2,7 +2,7 @@
 //! privileges.
 //!
 //! In: `/proc/PID/task/*/status` of the running programs. Out: the capability sets of each thread (capabilities(7)),
-//! and whether new privileges and the refused system calls are out of reach.
+//! whether it can gain new privileges (`NoNewPrivs`), and whether its system calls are filtered (`Seccomp`).
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -78,7 +78,8 @@ impl Worker {
         })
     }
 
-    /// Ignores all processes outside of the scope before the clocks start. Otherwise their records would fill the ring.
+    /// Ignores all processes outside of the scope. Must be called before sampling starts, because the records of these
+    /// processes would fill the ring.
     pub(crate) fn ignore_others(&mut self) -> std::io::Result<()> {
         if self.settings.scope == Scope::All {
             return Ok(());

@@ -141,7 +141,7 @@ pyroscope.write "all" {{
     // Flows are counted even if no watcher exists.
     drop((scrape, changed, write));
     controller.live().disable();
-    // Disabling ends all watches, after the entries that were reported before.
+    // Disabling ends all watches. A watch still returns the entries that it received before.
     while file.next().await.is_some() {}
     let mut flow = controller.flow("");
     let started = Instant::now();

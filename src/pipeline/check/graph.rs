@@ -17,7 +17,7 @@ use alluvium_lang::{Diagnostics, Source};
 pub(crate) const CONSTANTS: &str = "constants";
 /// The fields of `constants`.
 pub(crate) const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
-/// Name of the constant that contains the folder of the text that uses the constant.
+/// Name of a constant whose value depends on the text that uses it: the folder of that text.
 pub(crate) const MODULE_PATH: &str = "module_path";
 
 /// The nodes of one scope, and their references to each other.

@@ -1,8 +1,8 @@
 //! A flame graph as a self-contained SVG file: root on top, no script, no external font or style.
 //!
-//! Frames are coloured by package. A frame's title, which viewers show as a tooltip, contains the name, self and total
-//! with their shares of the whole, file and line, and binary. All names are escaped. Frames narrower than 0.3 pixels
-//! are not drawn.
+//! Frames are coloured by package. A frame's title, which viewers show as a tooltip, contains the name, the total and
+//! the self value (each with its percentage of the whole graph), the file with the line, and the binary. All names are
+//! escaped. Frames narrower than 0.3 pixels are not drawn.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Measures how far the wall clock is from the expected time, to relax the limits on the age of new profiles.
 //!
 //! If the wall clock is wrong by a day, these limits refuse every new profile, and senders do not send a refused
-//! profile again. In: the wall clock and the monotonic clock. Out: the time by which the limits are relaxed. The
+//! profile again. In: the wall clock and the monotonic clock. Out: the difference, which extends the limits. The
 //! expected time advances with the monotonic clock. It also moves toward the wall clock by up to one hour a day, so
 //! that the drift of a correct clock, which is smaller, does not count. If the wall clock differs for a whole day, its
 //! time becomes the expected time.

@@ -1,8 +1,8 @@
 //! Unary Connect: parses the headers of calls, decodes and encodes messages, and maps errors to codes.
 //!
-//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming calls are refused; `grpc` handles gRPC. The
-//! codec uses only header types of HTTP, because `server` and the clients use different HTTP libraries. Protocol:
-//! <https://connectrpc.com/docs/protocol>.
+//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming calls are refused; `grpc` handles gRPC. For
+//! HTTP, this file uses only the header types of the crate `http`, because `server` and the clients use different HTTP
+//! libraries. Protocol: <https://connectrpc.com/docs/protocol>.
 
 use std::io::Read;
 use std::time::Duration;

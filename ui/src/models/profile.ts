@@ -1,4 +1,5 @@
-// The model of the Profile view: a selection, its chart and its flame graph with matching values, and the reason if both are empty.
+// The model of the Profile view: a selection, its chart, its flame graph with values scaled to match the chart, and the
+// reason if no data is shown.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { formatValue } from '../lib/format.ts';

@@ -1,4 +1,4 @@
-//! The role `endpointslice`: a target for each address and port of a slice of a service's endpoints.
+//! The role `endpointslice`: one target for each combination of an address and a port in an EndpointSlice.
 
 use std::sync::Arc;
 

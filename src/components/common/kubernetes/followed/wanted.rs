@@ -1,4 +1,4 @@
-//! The selection of a component that follows a cluster: the objects to follow, and the targets to export.
+//! The objects that a component follows in a cluster, and the function that selects the targets to export.
 
 use std::fmt::Debug;
 
