@@ -105,7 +105,7 @@ impl Value {
         ))
     }
 
-    /// Returns the name of the kind in Alloy's messages.
+    /// Returns the name that Alloy's messages use for the kind of the value.
     pub fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "null",

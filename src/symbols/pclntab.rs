@@ -54,7 +54,8 @@ pub struct Function {
     pcfile: u32,
     pcln: u32,
     unit: u32,
-    /// Offset of the values that are indexes of inlined calls, and offset of the tree of these calls.
+    /// Offset of the table that has the index of the inlined call for each address, and file offset of the tree of
+    /// inlined calls.
     inlined: Option<(u32, u64)>,
 }
 
@@ -281,8 +282,8 @@ impl Pclntab {
         })
     }
 
-    /// Returns the name of an inlined call, and the offset of an instruction of its caller from the start of the
-    /// function.
+    /// Returns the name of an inlined call, and the position of an instruction at its call site, as an offset from the
+    /// start of the function.
     fn inlined_call(&self, bytes: &Bytes<'_>, tree: u64, index: u64) -> Option<(String, u64)> {
         let (size, name, parent) = match self.layout {
             Layout::V20 => (16, 4, 8),
@@ -328,8 +329,8 @@ impl Pclntab {
         found
     }
 
-    /// Calls `take` for each part of a function with a constant value in a table, as long as `take` returns true. The
-    /// arguments are the end address of the part and the value.
+    /// Splits a function into address ranges for which a table has the same value. Calls `take` with the end address
+    /// and the value of each range, as long as `take` returns true.
     fn values(&self, bytes: &Bytes<'_>, table: u32, start: u64, mut take: impl FnMut(u64, i64) -> bool) {
         let mut step = || {
             let mut at = self.values.checked_add(u64::from(table)).filter(|_| table != 0)?;
@@ -350,7 +351,7 @@ impl Pclntab {
             }
             Some(())
         };
-        // Damage ends the values.
+        // If the table is damaged, the rest of its values is ignored.
         let _ = step();
     }
 }

@@ -1,9 +1,9 @@
 //! Propagates changed values through a tree: from a component to the components that refer to it, into modules as
 //! arguments, and out of them as exports.
 //!
-//! Only marked nodes are processed, leaves first. A node whose value changes marks its dependants. A pass does not
-//! apply changes of shape (other items of a `foreach`, other arguments of an import). It reports them, because they
-//! need a new tree.
+//! Only marked nodes are processed, each after the nodes that it refers to. A node whose value changes marks its
+//! dependants. A pass does not apply changes of shape (other items of a `foreach`, other arguments of an import). It
+//! reports them, because they need a new tree.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ impl<'a> Propagate<'a> {
         }
     }
 
-    /// Processes the marked nodes of an instance and its inner modules. `outer` are the names of the enclosing scope of
-    /// a template.
+    /// Processes the marked nodes of an instance and its inner modules. If the instance is the template of a `foreach`,
+    /// `outer` has the names of the enclosing scope.
     pub(crate) fn process(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
         while let Some((index, pending)) = instance.next_marked() {
             let Some(entry) = instance.entry(index) else { continue };
@@ -181,7 +181,7 @@ impl<'a> Propagate<'a> {
         if pending == Pending::Evaluation {
             let values = values(text, ForeachBody::SCHEMA, names)?;
             let items = identity::items(&typed(text, &values)?);
-            // With equal counts no child is left over, since ids are unique.
+            // Keys are unique. If the counts are equal and each item has a child, each child also has an item.
             let same =
                 items.len() == children.list.len() && items.iter().all(|(key, _)| children.list.contains_key(key));
             if same {

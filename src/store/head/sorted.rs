@@ -1,4 +1,5 @@
-//! Sorted batches of a head for its files, by partition and table, and the statistics for the Delta log.
+//! Reads one table of one partition of a head as sorted batches, from which a flush writes files, and computes their
+//! statistics for the Delta log.
 //!
 //! Samples are sorted by profile type, series, stack and time. Equal stacks are therefore adjacent, and a query of one
 //! type reads one contiguous range of the file. Batches are small, so a whole table is never in memory twice.
@@ -122,7 +123,8 @@ fn link_of(group: &Group, row: u32) -> Link {
 struct Order {
     /// For each stack of the partition, its rank by id among all stacks.
     ranks: Vec<u32>,
-    /// For each stack of the partition, its index in `stacks` while a group is sorted. Otherwise [`UNSEEN`].
+    /// For each stack of the partition, its index in `stacks`, or [`UNSEEN`] if the group lacks the stack. Between two
+    /// groups, all places are [`UNSEEN`].
     places: Vec<u32>,
     /// Stacks of the group, sorted by id.
     stacks: Vec<u32>,

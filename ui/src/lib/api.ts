@@ -92,7 +92,7 @@ const times = (range: Range): { start: string; end: string } => ({ start: String
 
 const toLabels = (pairs: LabelPair[] | undefined): Labels => Object.fromEntries((pairs ?? []).map(({ name, value }) => [name, value ?? '']));
 
-/** Returns the ids of the profile types that have data; without a range, at any time. */
+/** Returns the ids of the profile types that have data in the range. If the range is null, returns all types that have data. */
 export async function profileTypes(range: Range | null, signal?: AbortSignal): Promise<string[]> {
   const answer = await call<{ profileTypes?: { ID?: string }[] }>('ProfileTypes', range ? times(range) : {}, signal);
   return (answer.profileTypes ?? []).map(({ ID }) => ID ?? '').filter(Boolean);

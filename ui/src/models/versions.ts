@@ -1,4 +1,4 @@
-// The last two releases: the two values of a version label whose first profiles are the newest.
+// The last two releases: the two values of a version label that were first seen most recently.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { createLoader, type Loader } from '../lib/loader.ts';
@@ -32,7 +32,7 @@ export function createVersions({ service, type, matchers }: Selection, range: Ac
   });
 }
 
-/** Returns the two values whose first profiles are the newest. If the first profiles of several values have the same time, the version numbers decide. */
+/** Returns the two values that were first seen most recently, the older one as `before`. If several values were first seen at the same time, the higher version number counts as newer. */
 export function lastTwo(label: string, seen: readonly { value: string; first: number }[]): Versions | null {
   const [before, after] = [...seen].sort((a, b) => a.first - b.first || a.value.localeCompare(b.value, 'en', { numeric: true })).slice(-2);
   return before && after ? { label, before: before.value, after: after.value } : null;

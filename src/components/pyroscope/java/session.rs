@@ -21,8 +21,8 @@ use alluvium_profile::jfr::{JfrError, Recording, RecordingFacts};
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::{Labels, RawProfile, RefusedProfile, pprof};
 
-/// Longest pause after a failure. The pause doubles with each failure in a row, because a JVM that does not start to
-/// listen prints a thread dump at every attempt.
+/// Longest pause after a failure. The pause doubles with each failure in a row, because an attempt sends SIGQUIT to a
+/// JVM without an attach socket, and a JVM that does not open the socket prints a thread dump instead.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// State that a session shares with its component.
@@ -239,8 +239,8 @@ impl Read {
     }
 }
 
-/// Returns the labels of a profile: the target's labels that do not begin with `__`, the service name, and the labels
-/// that Alloy adds, too.
+/// Returns the labels of a profile: the target's labels that do not begin with `__`, the service name, and the
+/// labels that Alloy also adds.
 pub(super) fn labels(target: &Target, name: &str, event: &str) -> Labels {
     let public = target.iter().filter(|(name, _)| !name.starts_with("__"));
     let own = [

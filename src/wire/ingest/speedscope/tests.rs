@@ -132,8 +132,8 @@ fn times_are_nanoseconds_whatever_their_unit_and_bytes_are_bytes() {
         let one = profile("sampled", "p", unit, &json!({"samples": [[0]], "weights": [1.5]}));
         let found = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
         assert_eq!(told(&found).trim(), expected, "{app} {unit}");
-        // The same profile as events. In Pyroscope, the time before a call begins stays in the unit of the file.
-        // Alluvium converts all times to nanoseconds.
+        // The same profile as events. If an event opens a frame, Pyroscope does not convert the time since the
+        // previous event from the unit of the file. Alluvium converts all times to nanoseconds.
         let events = json!([
             {"type": "O", "frame": 0, "at": 10.25}, {"type": "O", "frame": 0, "at": 10.75},
             {"type": "C", "frame": 0, "at": 11}, {"type": "C", "frame": 0, "at": 11.75},
@@ -322,7 +322,8 @@ fn what_is_wrong_is_told_with_its_path() {
 
 #[test]
 fn depth_times_events_and_frames_times_profiles_are_bounded() {
-    // Each call has its own time, so it is a stack of its own: 3,000 stacks of up to 3,000 frames in a small file.
+    // Time passes after each event, so each depth is a separate stack: 3,000 stacks of up to 3,000 frames,
+    // in a small file.
     let mut events: Vec<Value> = (0..3000).map(|at| json!({"type": "O", "frame": 0, "at": at})).collect();
     events.extend((0..3000).map(|at| json!({"type": "C", "frame": 0, "at": 3000 + at})));
     let deep = file(

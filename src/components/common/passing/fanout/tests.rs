@@ -205,7 +205,7 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
         bench.fanout.append(vec![profile("1", 1)]).await[0].error.kind,
         SinkErrorKind::Gone
     );
-    // Another receiver accepted the profile, so it must not be passed on again.
+    // Another receiver accepted the profile. `Gone` would make the sender pass it on again.
     bench.fanout.update(&forward_to([
         Arc::new(Ended { then: Box::new(|| {}) }) as Receiver,
         Arc::new(Collector::default()),
