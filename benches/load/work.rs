@@ -19,7 +19,7 @@ const AHEAD: usize = 100_000;
 /// every five seconds, and about 240 new stacks per second.
 const DEPLOY_EVERY: u64 = 20;
 
-/// Profiles of about half the usual size. `raw_kb_per_profile` of a fill reports their size.
+/// Profiles of about half the usual size. The result `fill.raw_kb_per_profile` states their size before gzip.
 pub(crate) const SMALL: FleetShape = FleetShape {
     services: 20,
     pods: 3,

@@ -188,8 +188,8 @@ impl<'a> Day<'a> {
     /// Plans the merges of samples or of profiles.
     fn merges_of_rows(&self) -> Vec<Merge<'a>> {
         let max_inputs = self.policy.max_inputs;
-        // If an eager merge can read all files at once, it merges them as after the end of the day. Otherwise an
-        // intermediate file would be written and merged again at once.
+        // If an eager merge can read all files at once, it merges them as after the end of the day. A merge by
+        // hour would only write intermediate files, which would be merged again immediately.
         if self.policy.is_eager && self.files.len() <= max_inputs {
             return self.merges_of_the_whole();
         }
@@ -242,8 +242,8 @@ impl<'a> Day<'a> {
             0 => file.size / FLUSHED_SHRINKS,
             _ => file.size,
         };
-        // If types are split, files of a single type are merged only with the same type. Otherwise the merge would
-        // leave as many files as before.
+        // If types are split, files of a single type are merged only with the same type. A merge with other types
+        // would leave as many files as before.
         let profile_type = |file: &'a FileEntry| {
             let types = file.profile_type.as_ref().filter(|_| policy.split_profiles)?;
             types.single()

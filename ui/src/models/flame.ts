@@ -33,7 +33,7 @@ const FOLDED_SHARE = 0.02;
 /** Number of nodes to request if the zoomed frame of a link is not among the larger frames. The link has only a hash of the frame's path, so the subtree of the frame cannot be requested. */
 const MOST_NODES = 262_144;
 
-/** Loads the flame graph of a source. `focus` is the path of the zoomed frame. If `whole` is true, the path may belong to a graph that is made from this graph, so the path is ignored. */
+/** Loads the flame graph of a source. `focus` is the path of the zoomed frame. If `whole` is true, the view derives another graph from the loaded one, for example an inverted graph. The path may then belong to the derived graph, so it is ignored here. */
 export function createFlame(source: Accessor<FlameSource | null>, focus: Accessor<string>, whole: Accessor<boolean> = () => false): Loader<FlameAnswer> {
   /** The last response. A zoom starts from it, without loading the whole graph again. */
   let last: (Picture & { source: FlameSource; nodes: number }) | undefined;

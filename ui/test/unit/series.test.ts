@@ -50,7 +50,7 @@ describe('charts', () => {
     expect(rows).toEqual([[0, 15, 30, 90], [1, 2, null, 3], [null, 9, null, null]]);
   });
 
-  it('sum, average and space points', () => {
+  it('sum and average points, measure their spacing, and round ranges to whole steps', () => {
     expect(sumPoints([{ points: [[1, 2], [2, 3]] }, { points: [[2, 4]] }])).toEqual([[1, 2], [2, 7]]);
     expect(meanOf([[1, 2], [2, 4]])).toBe(3);
     expect(meanOf([])).toBe(0);

@@ -122,7 +122,8 @@ pub(super) async fn difference(
 }
 
 /// Returns the values of a label, sorted. The values of `__name__` are the profile types. If the request has no times,
-/// the range is all time, limited by the maximum length of a query.
+/// the result covers all time. If the length of queries is limited, all labels except `__name__` then cover only the
+/// maximum length before now.
 pub(super) async fn label_values(
     state: &ServerState,
     tenants: &Tenants,
