@@ -160,8 +160,8 @@ impl NameCache {
         names
     }
 
-    /// Counts that a process has no names in a window, because the profiles written before it in this window are too
-    /// large. The omission is logged once per window.
+    /// Counts a process that gets names of kernel functions only, because the window's earlier profiles have reached
+    /// their limit in bytes. `said` limits the log to one message per window.
     pub(crate) fn count_omission(&self, process: &ProcessInfo, said: &LoggedOmissions) {
         self.opener
             .bounds

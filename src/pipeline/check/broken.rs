@@ -24,7 +24,7 @@ impl Broken {
             .places
             .iter()
             .any(|(source, place)| *source == text.source && span.start <= *place && *place < span.end);
-        // The parser reads the blocks after an unclosed block as parts of it.
+        // The parser reads the blocks after an unclosed block as blocks inside it, where their names may be unknown.
         let unclosed = self
             .places
             .iter()

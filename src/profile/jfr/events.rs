@@ -20,12 +20,12 @@ enum Event {
     Execution,
     /// One or several consecutive samples of a thread with the same stack.
     WallClock,
-    /// One sample of a kind. The first value counts the samples, and the second value is the sum of their amounts.
+    /// One sample of the kind. Its first value is 1. Its second value is its amount, or 0 for [`Amount::None`].
     One(Kind, Amount),
     Setting,
 }
 
-/// Unit of the amount of a sample, which is its second value.
+/// Unit in which an event states the amount of its sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     None,
@@ -67,7 +67,7 @@ const EVENTS: [(&str, Event, &str); 10] = [
     ("jdk.ActiveSetting", Event::Setting, ""),
 ];
 
-/// Name of the event type with a setting for the sampling interval.
+/// Name of the event type whose setting `period` is the sampling interval.
 const EXECUTION: &str = "jdk.ExecutionSample";
 
 /// Fields of an event that are read as numbers. The field with the amount replaces the last field.

@@ -43,7 +43,8 @@ impl Steps {
         Ok(Self { range, step_us })
     }
 
-    /// Returns the times of all steps, without the millisecond of the left edge of the first step.
+    /// Returns the time span of all steps. It begins one millisecond after the left edge of the first step, because a
+    /// step excludes the whole millisecond of its left edge.
     pub(crate) fn time(self) -> TimeSpan {
         let TimeSpan { start, end } = self.range.micros();
         TimeSpan::new(start.saturating_sub(self.step_us).saturating_add(MILLISECOND_US), end)

@@ -106,7 +106,7 @@ fn text_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     pairs.map(|(name, value)| name.len() + value.len()).sum()
 }
 
-/// Returns true for the labels that stay on samples.
+/// Returns true for a label that belongs to the link of its sample, and not to the labels of a series.
 fn is_link(label: &SampleLabel<'_>) -> bool {
     matches!(label, SampleLabel::Text("profile_id" | "span_id" | "trace_id", _))
 }

@@ -37,7 +37,8 @@ impl UnreadableBytes {
 
 /// Reads a segment record by record, so that a large segment needs little memory. After the first damage, all remaining
 /// bytes are read into memory and searched for further records. If the magic number of the segment is damaged, the
-/// records after it are still read. Bytes of refused records that could not be cut off are not read.
+/// records after it are still read. If the segment has a `.cut` file, the refused records at its end are
+/// not read.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<UnreadableBytes, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
@@ -114,7 +115,7 @@ pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
     cut().map_err(StoreError::io("cut", path))
 }
 
-/// Returns the length of a segment without the bytes of refused records that could not be cut off.
+/// Returns the length of a segment. If the segment has a `.cut` file, the refused records at its end do not count.
 fn durable_length(file: &File, path: &Path) -> io::Result<u64> {
     let length = file.metadata()?.len();
     Ok(cut::read(path)?.map_or(length, |durable| length.min(durable)))

@@ -117,7 +117,7 @@ describe('search', () => {
 });
 
 describe('stepping through matches', () => {
-  it('is cyclic in both directions, and begins at an end', () => {
+  it('wraps around in both directions, and begins with the first or last match', () => {
     expect(stepThrough([4, 7, 9], -1, 1)).toBe(4);
     expect(stepThrough([4, 7, 9], -1, -1)).toBe(9);
     expect(stepThrough([4, 7, 9], 9, 1)).toBe(4);

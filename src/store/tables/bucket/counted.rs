@@ -62,7 +62,7 @@ impl Counted {
     fn remember(&self, meta: &ObjectMeta, bytes: &Bytes) {
         let mut entries = self.entries.lock();
         if entries.bytes + bytes.len() > ENTRIES_BYTES {
-            // The cache is full. The newer entries are read next, so dropping all older entries is cheap.
+            // The cache is full and drops all its entries. This is cheap, because later reads need mostly newer ones.
             *entries = Entries::default();
         }
         if entries

@@ -1,7 +1,8 @@
 //! The calls and values of one profile of speedscope.
 //!
-//! In: a profile of a file and its frames. Out: calls in a tree, or an error with its path in the JSON. The value of a
-//! sample is its weight. In a profile of events, the value of a stack is the time up to the next event.
+//! In: a profile, and the frames that all profiles of its file share. Out: calls in a tree, or an error with its path
+//! in the JSON. In a `sampled` profile, the value of a stack is the weight of its sample. In an `evented` profile, it
+//! is the time from the event that leads to the stack until the next event.
 
 use hashbrown::HashMap;
 
