@@ -196,7 +196,7 @@ impl Poller {
         }
         self.is_calm = batch.events.is_empty() && batch.bytes.len() <= MAX_CALM_BYTES;
         if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
-            // The worker counts the batches for which a stack waits, so an empty batch is sent, too.
+            // A stack waits for its tables for a limited number of batches. Empty batches count, too, so they are sent.
             return self.work.send(Work::Batch(batch)).is_ok();
         }
         // Each CPU has its own ring, so the events and ticks of a process on several CPUs must be sorted by time.

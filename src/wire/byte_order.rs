@@ -1,7 +1,8 @@
 //! Removes byte order marks: text that begins with a mark becomes UTF-8 without a mark.
 //!
 //! In: bytes. Out: the same bytes, or UTF-8 text. Windows PowerShell writes UTF-16 when its output is redirected to a
-//! file. Some editors write a mark before UTF-8; without this step, the mark would become part of the first name.
+//! file. Some editors write a mark before UTF-8. Without this step, the mark would become part of the first name in the
+//! text.
 
 use bytes::Bytes;
 

@@ -1,10 +1,10 @@
-//! Authenticates a connection by SCRAM-SHA-256, by a client certificate, or by a password or token of `access`, and
-//! determines its tenant.
+//! Authenticates a connection by SCRAM-SHA-256, by a client certificate, or by a password or token, and determines its
+//! tenant.
 //!
 //! In: the configured users, and the messages of a client. Out: a tenant, or an error. The error is the same for a
-//! wrong name and a wrong password. Passwords of the users of this port are kept as salted hashes and never sent over
-//! the wire. Tokens and the passwords of `access` are sent unchanged, so they are accepted only over TLS or from this
-//! machine.
+//! wrong name and a wrong password. The PostgreSQL port has users of its own, who authenticate by SCRAM. Their
+//! passwords are kept as salted hashes and never sent over the wire. [`Access`] verifies tokens and all other
+//! passwords. These are sent unchanged, so they are accepted only over TLS or from this machine.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

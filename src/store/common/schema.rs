@@ -248,8 +248,9 @@ pub(crate) fn frame_fields() -> Fields {
     ])
 }
 
-/// Returns the `line` of a frame without a function. The `line` marks the `address` of the frame as an offset in the
-/// file of its mapping. `mapped` is the offset at which the mapping begins, and is less than 2^63.
+/// Encodes `mapped` as the `line` of a frame without a function. `mapped` is the offset in the file at which the
+/// mapping of the frame begins, and is less than 2^63. The negative `line` shows that the `address` of the frame is
+/// also an offset in the file.
 pub(crate) fn in_file(mapped: u64) -> i64 {
     -1 - mapped as i64
 }

@@ -2,10 +2,10 @@
 //! are no longer needed.
 //!
 //! One thread works in rounds (`runner`). It plans jobs for the live files ([`plan`]) and rewrites some of the files
-//! (`merge`). Then it commits the exchange of these files to the table in one entry, and publishes the exchange
-//! (`worker`, `exchange`). Readers keep the files of their snapshot until the vacuum ([`retention`]) deletes them after
-//! a grace period. A round that fails or is interrupted leaves files that no table lists. These files are removed, and
-//! the next round makes a new plan.
+//! (`merge`). Then it replaces the old files with the new files in one commit to the table. From then on, new queries
+//! read the new files (`worker`, `exchange`). Readers keep the files of their snapshot until the vacuum ([`retention`])
+//! deletes them after a grace period. A round that fails or is interrupted leaves files that no table lists. These
+//! files are removed, and the next round makes a new plan.
 
 mod config;
 pub mod deletion;

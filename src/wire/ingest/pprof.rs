@@ -49,8 +49,9 @@ struct SampleTypeConfig {
     display_name: String,
 }
 
-/// Returns true for the start of a profile: a sample type (field 1, length-delimited) of at most 22 bytes, the maximum
-/// for two numbers. The first byte, 0x0a, would be a line end in a text, and no text starts with a line end.
+/// Returns true for the start of a profile: a sample type (field 1, length-delimited) of at most 22 bytes. A sample
+/// type consists of two numbers, each of at most 10 bytes after a tag of one byte. The first byte of a profile, 0x0a,
+/// would be a line end in a text, and no text starts with a line end.
 fn starts_as_pprof(body: &[u8]) -> bool {
     matches!(body, [0x0a, 0..=22, ..])
 }

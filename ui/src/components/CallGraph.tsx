@@ -151,7 +151,7 @@ export function CallGraph(props: PartProps) {
     <div class="call-graph" classList={{ stale: drawn.pending() }}>
       <div class="part-head">
         <Show when={drawn.data()} fallback={<span class="muted">Laying out the call graph …</span>}>
-          {(found) => <span class="facts" role="status" title={`The graph omits functions below ${formatShare(NODE_FRACTION)} of the total, functions beyond the selected number, calls below ${formatShare(EDGE_FRACTION)} of the total (except the largest call to each function), and calls through omitted functions if another path leads to the same function`}><b>{formatWhole(found().graph.nodes.length)}</b> functions, <b>{formatWhole(found().graph.calls.length)}</b> calls; {without(found().graph)}</span>}
+          {(found) => <span class="facts" role="status" title={`The graph omits functions below ${formatShare(NODE_FRACTION)} of the total and functions beyond the selected number. It omits calls below ${formatShare(EDGE_FRACTION)} of the total, except the largest call to each function. It also omits a call through omitted functions if another path leads from its caller to the same function.`}><b>{formatWhole(found().graph.nodes.length)}</b> functions, <b>{formatWhole(found().graph.calls.length)}</b> calls; {without(found().graph)}</span>}
         </Show>
         <span class="grow" />
         <Radios label="Functions" value={props.nodes} choices={COUNTS} onChoose={props.onNodes} />

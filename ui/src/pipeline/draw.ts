@@ -156,7 +156,7 @@ export class Painter {
     const text = flowText(flow);
     if (text === '') return;
     const context = this.#context;
-    // The text is in the gap before the last node, where edges from the same node are apart.
+    // The text is in the gap before the node at which the edge ends, because edges that begin at the same node are apart there.
     const from = path[path.length - 2]!;
     const to = path[path.length - 1]!;
     const x = (from.x + to.x) / 2;

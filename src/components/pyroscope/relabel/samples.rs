@@ -1,7 +1,8 @@
 //! Applies rules to the labels of a profile's samples.
 //!
 //! In: pprof. Out: pprof with other labels on its samples, or with fewer samples. Samples that end up with the same
-//! stack and labels are summed. The rules treat a number as text. A number that the rules do not change stays a number.
+//! stack and labels are summed. The rules treat the value of a numeric label as text. A numeric label that the rules do
+//! not change stays numeric.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
