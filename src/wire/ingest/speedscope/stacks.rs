@@ -62,7 +62,7 @@ impl<'f> Stacks<'f> {
         for (index, (stack, weight)) in profile.samples.stacks().zip(&profile.weights).enumerate() {
             let value = weight.since(Amount::default(), scale).filter(|value| *value >= 0);
             let value = value.ok_or_else(|| {
-                let problem = "is negative, or more than a profile may have".to_owned();
+                let problem = "is negative, or does not fit in 64 bits".to_owned();
                 wrong(format!("weights[{index}]"), problem)
             })?;
             let mut node = self.tree.root();
@@ -84,7 +84,12 @@ impl<'f> Stacks<'f> {
             let at = |part: &str, problem: String| wrong(format!("events[{index}]{part}"), problem);
             let Event { kind, frame, .. } = *event;
             let time = event.at.since(profile.start_value, scale);
-            let time = time.ok_or_else(|| at(".at", "is farther from the start than a profile may last".to_owned()))?;
+            let time = time.ok_or_else(|| {
+                at(
+                    ".at",
+                    "is too far from the start: the distance does not fit in 64 bits".to_owned(),
+                )
+            })?;
             if time < last {
                 return Err(at(".at", "is before the preceding event".to_owned()));
             }
