@@ -167,7 +167,7 @@ fn loaded(code: Code, example: Example) -> Diagnostics {
             controller.load(text(code.fixed().unwrap())).await.unwrap();
         }
         if example.how != "run" {
-            // A file replaces the storage folder, because even root cannot create a folder in a file.
+            // A file replaces the storage folder, so that no component can create its folder there, not even as root.
             std::fs::remove_dir_all(&storage).unwrap();
             std::fs::write(&storage, "").unwrap();
         }

@@ -237,7 +237,8 @@ fn names_outside_a_module_are_reached_from_the_crate() {
                 found.add(&file.path, at + 1, "use `crate::` instead of two `super::`", line);
             }
         }
-        // In `src/x/mod.rs`, `super` outside an inner module is the whole crate, which `MAY_IMPORT` does not cover.
+        // In `src/x/mod.rs`, `super` outside an inner module is the crate root. An import by `super::` would escape the
+        // check of `MAY_IMPORT`, which reads only paths that begin with `crate::`.
         let is_top = file.path.strip_prefix("src/").is_some_and(|rest| {
             let is_folder = |folder: &str| {
                 let path = folder.replace('/', "::");

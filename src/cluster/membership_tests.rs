@@ -14,8 +14,8 @@ use crate::envelope::{LONGEST_MESSAGE, Refused};
 use crate::member::Member;
 
 const LATENCY: Duration = Duration::from_millis(2);
-/// Maximum time until a change is known: the 15 s that `docs/clustering.md` promises, less the second between two
-/// notices to components, and the duration of a lookup.
+/// Maximum time until a change is known: the 15 s that `docs/clustering.md` promises, minus the 1 s between two notices
+/// to components, and minus the duration of a lookup.
 const PROMISE: Duration = Duration::from_secs(13);
 
 fn address(number: u16) -> SocketAddr {

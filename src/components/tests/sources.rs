@@ -1,4 +1,4 @@
-//! Tests under the real engine of configurations whose values come from files and HTTP responses.
+//! Runs configurations whose values come from files and HTTP responses, under the real engine.
 //!
 //! The values follow changes of the files and responses, and secrets are never shown.
 

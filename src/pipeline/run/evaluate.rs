@@ -68,7 +68,7 @@ pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String
     Diagnostic::error(code, &text.source, text.block.header(), message)
 }
 
-/// Turns warnings about components that cannot be built into errors, because a run refuses such components.
+/// Makes each `WILL_NOT_RUN` warning an error, because a run refuses components that cannot be built.
 pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
     let refuse = |found: Diagnostic| match found.code {
         codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)

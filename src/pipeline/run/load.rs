@@ -146,7 +146,7 @@ impl Loader {
         apply.into_iter().for_each(|apply| apply());
         if matches!(request, LoadRequest::Load(_)) {
             (self.on_logging)(&logging);
-            // Only the program's own configuration may enable watching, not a remote one.
+            // Only the program's own configuration may enable live debugging, not a remote one.
             if self.engine.module.is_empty() {
                 let live = &self.engine.context.live;
                 if live_debugging { live.enable() } else { live.disable() }

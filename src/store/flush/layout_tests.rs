@@ -55,7 +55,8 @@ struct Candidate {
     name: &'static str,
     order: Order,
     change: fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
-    /// If true, stacks are stored as numbers within the file, and the size includes the table of these numbers.
+    /// If true, the file stores a consecutive number in place of each stack id, and the size includes a table with the
+    /// id of each number.
     numbered: bool,
 }
 

@@ -52,7 +52,7 @@ function callsOf(flame: Flame, name: number): { callers: Map<number, number>; ca
   return { callers, callees, root };
 }
 
-/** Whether the stack of a node has no earlier call between the same two functions, its caller's and its own. */
+/** Whether a node is the outermost call from its caller's function to its own function within its stack. */
 export function firstCall({ name, parent }: Flame, node: number): boolean {
   const [callee, caller] = [name[node], name[parent[node]!]];
   for (let at = parent[node]!; parent[at]! >= 0; at = parent[at]!) if (name[at] === callee && name[parent[at]!] === caller) return false;

@@ -72,7 +72,7 @@ fn add(backing: &mut Backing, cluster: &Cluster, address: &EndpointAddress, port
     }
     let mut target = labels.at(host_port(&address.ip, number));
     cluster.attach_node(&mut target, node);
-    // The protocol of the service replaces the protocol of the container's port.
+    // The label of the container's port gets the protocol of the endpoint's port instead of the declared protocol.
     let change = |port: &mut Target| {
         port.insert(format!("{PREFIX}pod_container_port_protocol").into(), protocol.into());
     };
