@@ -1,4 +1,4 @@
-//! Tests of the checks: `.ci/run` and the targets of the `Makefile` fail if something was not checked.
+//! Tests of `.ci/run` and of the targets of the `Makefile`: both must fail if something was not checked.
 //!
 //! In: `.ci/run` and the `Makefile`, copied into a separate repository, and short scripts that stand in for `make`,
 //! `cargo`, `git`, `npm` and `df`. Out: exit status and text.

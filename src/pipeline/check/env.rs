@@ -37,7 +37,7 @@ pub(crate) struct Env<'a> {
     pub(crate) imports: &'a BTreeSet<Arc<str>>,
     /// The nodes of the scope; `None` until they are known.
     pub(crate) graph: Option<&'a Graph>,
-    /// The name of the item, in a template.
+    /// In the template of a `foreach`: the name of the variable that holds the current item.
     pub(crate) variable: Option<Arc<str>>,
 }
 

@@ -6,7 +6,7 @@
 
 use crate::pprof::model::{Location, Mapping, Profile};
 
-/// The place of code without a known function.
+/// The place of a location's code. It identifies code whose function is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// An address from the profile: in memory, or in a file that is not relocated.

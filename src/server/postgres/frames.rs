@@ -28,7 +28,8 @@ pub(super) fn next(
     {
         return Err(Failure::protocol(format!("there is no message of type {kind}")));
     }
-    // The header has the type and the length. Up to the startup message, the header has the length and a code instead.
+    // The header has the type and the length. A startup message and a TLS, GSS or cancel request have no type: their
+    // header has the length and a code.
     let (at, header) = if has_type { (1, 5) } else { (0, 8) };
     let Some(length) = incoming.get(at..at + 4) else {
         return Ok(None);
@@ -209,7 +210,7 @@ impl UncheckedBytes<'_> {
         self.skip(count * item_bytes)
     }
 
-    /// Skips a value that follows its length. The length -1 means null.
+    /// Skips a length and the value of that length. The length -1 means null, without a value.
     fn value(&mut self) -> Option<()> {
         let length = self.0.get(..4)?.get_i32();
         self.skip(4)?;

@@ -1,7 +1,7 @@
 //! OTLP's messages, from the crate `opentelemetry-proto` with prost's encoding.
 //!
-//! The crate has a module for each package of OTLP. This module combines the messages of a request with profiles. Their
-//! JSON form is in `json`, and `weight` computes the memory that they need.
+//! The crate has a module for each package of OTLP. This module exports the messages that occur in requests with
+//! profiles and in the responses. Their JSON form is in `json`, and `weight` computes the memory that they need.
 
 pub use opentelemetry_proto::tonic::collector::profiles::v1development::{
     ExportProfilesPartialSuccess, ExportProfilesServiceRequest, ExportProfilesServiceResponse,

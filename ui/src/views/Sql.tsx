@@ -1,4 +1,4 @@
-// The SQL view: a statement, and its rows as a table, lines, bars, a flame graph, or a file. The view runs the statement of a link when it opens.
+// The SQL view: a statement, and its rows as a table, lines, bars, a flame graph, or a file. If the URL contains a statement, the view runs it when it opens.
 
 import { createEffect, createMemo, createSignal, For, Match, on, Show, Switch } from 'solid-js';
 import { Icon } from '../components/Icon.tsx';

@@ -1,5 +1,5 @@
-//! The reason why a secret of Vault cannot be read. No error contains a secret. Of a response, an error contains only
-//! the status and the error messages of the server.
+//! The reason why a secret of Vault cannot be read. No error contains a secret. An error about a response contains
+//! only the status and the server's error messages, not the rest of the response.
 
 use std::io;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(super) enum Failure {
         name: HeaderName,
         source: InvalidHeaderValue,
     },
-    /// The response is not JSON of the expected form. The text of the parser's error may contain a secret.
+    /// The response is not JSON of the expected form. The parser's message is omitted, because it may contain a secret.
     #[error("the response is invalid at line {line} column {column}")]
     Json { line: usize, column: usize },
 }

@@ -1,5 +1,5 @@
-//! Names of the files in a table's log: the version of a file, the checkpoint that `_last_checkpoint` (the hint) names,
-//! and leftovers of an interrupted creation.
+//! Functions for the files in a table's log. They read the version in a file name and the checkpoint version in the
+//! file `_last_checkpoint` (the hint), and recognize or remove leftovers of an interrupted creation.
 
 use std::path::Path;
 use std::{fs, io};
