@@ -56,7 +56,7 @@ def table(version):
         # In this layout the functions follow the header. All other offsets count from the beginning of the header.
         return head + index + records + body
     whole = head + body + index + records
-    # Readers expect the tree of inlined calls in the middle.
+    # The fuzz target looks for the tree of inlined calls in the middle of the data, where the padding begins. The tree follows the padding.
     return whole + b"\0" * (len(whole) - 16) + struct.pack("<4I", 0, 20, 4, 1)
 
 

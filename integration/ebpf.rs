@@ -237,7 +237,7 @@ fn a_recording_that_missed_most_ticks_shows_nothing() {
         ),
     };
     assert_eq!(recorded(10, 0).check_shares(1000), Ok(()));
-    // Missed ticks excuse missing time, but at most the share `EXCUSED` of it.
+    // Missed ticks excuse missing time, but at most the share `EXCUSED` of the used CPU time.
     assert_eq!(recorded(9, 1000).check_shares(1000), Ok(()));
     assert!(recorded(9, 0).check_shares(1000).is_err());
     let few = recorded(7, 3000).check_shares(1000).unwrap_err();
@@ -294,8 +294,9 @@ fn a_frame_of_600_000_bytes_is_walked_over() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "frames", &["-O1", "-fomit-frame-pointer", "-DLARGEST"]);
     insist(
-        // The stack below the large frame is longer than 16 KiB: 800 calls of 16 bytes, and frames of 7,000 bytes. So
-        // the copy that the profiler makes before the tables exist does not reach the large frame.
+        // The frames that `frame_largest` calls take more than 16 KiB: 800 recursive calls of 16 bytes each, and three
+        // frames of together 7,000 bytes. Until the unwind tables exist, the profiler copies only the top of the stack,
+        // and this copy does not reach the large frame.
         || record(&program, 499, &["6", "800"]),
         |recorded| {
             let large = recorded.of("frame_largest");

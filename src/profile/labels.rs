@@ -38,8 +38,8 @@ fn excerpt(text: &str) -> &str {
 }
 
 impl Labels {
-    /// Builds a set from pairs in any order with distinct names. A pair with an empty value is dropped, but no other
-    /// pair may have its name.
+    /// Builds a set from pairs in any order. If two pairs have the same name, returns an error, even if one of them has
+    /// an empty value. Otherwise, pairs with an empty value are dropped.
     pub fn distinct<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, LabelsError>
     where
         N: Into<Arc<str>>,

@@ -22,8 +22,8 @@ struct Hcl<'a>(Output<'a>);
 impl<'a> Writer<'a> for Hcl<'a> {
     // Fields on separate lines need no commas.
     const FIELD_COMMAS: bool = false;
-    // An operand that is a unary expression gets parentheses: `--a` is invalid in HCL, and `-1` is a number literal
-    // there.
+    // If the operand of a unary operator is itself a unary expression, it gets parentheses. In HCL, `--a` is invalid,
+    // and `-1` is a number literal.
     const UNARY_OPERAND: u8 = 51;
 
     // In HCL, order comparisons bind tighter than equality; in Alloy, both have the same precedence.
@@ -131,7 +131,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
     }
 
     fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
-        // A literal needs parentheses before a dot or an index.
+        // A literal or a power gets parentheses before a dot or an index.
         let power = matches!(
             &value.kind,
             ExpressionKind::Binary {

@@ -60,8 +60,8 @@ impl<T: Id> IdSet<T> {
         }
         let mut sorted: Vec<i64> = ids.iter().map(|id| id.bits()).collect();
         sorted.sort_unstable();
-        // The index of `column` does not count the partition columns, because the schema of the scan has them last.
-        // The list reads only the type of the field at this index.
+        // `schema` begins with the partition columns. The schema of the scan ends with them, so the index of `column`
+        // does not count them. The list reads only the type of the field at this index.
         let fields: Vec<_> = schema.fields().iter().skip(PARTITION_COLUMNS).cloned().collect();
         let array: ArrayRef = Arc::new(Int64Array::from(sorted));
         let list = InListExpr::try_new_from_array(column, array, false, &Schema::new(fields))?;

@@ -202,10 +202,10 @@ pub(crate) struct Effort {
     /// each row group has its own dictionary.
     pub(crate) group_rows: usize,
     /// If true, the stacks of a series in the samples table are ordered by their number of rows, largest first, instead
-    /// of by id. A row group ends where a series ends. The first stack of a series then has the most times, and
-    /// a dictionary lists values in the order in which they first occur. The dictionary of times of a row group is
-    /// therefore in ascending order, and the dictionary indexes of one series in an hour fit in a byte. Both effects
-    /// improve compression, at the cost of a second pass over the rows.
+    /// of by id. A row group ends where a series ends. A dictionary lists values in the order of their first
+    /// occurrence. The first stack of a series occurs at the most times, in ascending order. So the dictionary of times
+    /// of a row group is mostly in ascending order, and the dictionary indexes of one series in an hour fit in a byte.
+    /// Both effects improve compression, at the cost of a second pass over the rows.
     pub(crate) stacks_by_rows: bool,
 }
 
@@ -437,8 +437,8 @@ pub(crate) enum Uncommitted {
 /// Returns the number of removed files.
 ///
 /// In a bucket these files stay until the vacuum deletes them by their age, because a commit that adds them may still
-/// appear. A put sometimes succeeds after its client has given up, and a process on a copy of the folder has the same
-/// writer.
+/// appear. A put sometimes succeeds after its client has given up. The files may also belong to another process that
+/// runs on a copy of the data folder, because that process has the same writer identity.
 pub(crate) fn remove_uncommitted(
     root: &Root,
     table: Table,

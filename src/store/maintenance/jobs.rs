@@ -30,8 +30,9 @@ pub(super) enum FileHold {
 pub(super) struct HeldFiles {
     /// Paths of covered files, as in the list of live files.
     pub(super) covered: HashSet<String>,
-    /// Folders of covered files, live or not. Other servers may merge covered files in these folders at any time. If
-    /// this server merged the result of such a merge again, the new file would look as if it had no covered rows.
+    /// Folders of covered files, live or not. Other servers may merge covered files in these folders at any time.
+    /// Therefore jobs skip all files in these folders that another server has merged. If this server merged such a file
+    /// again, the new file would carry this server's identity, and jobs would no longer skip it.
     pub(super) folders: HashSet<String>,
     /// Identity of this store.
     pub(super) writer: String,

@@ -119,7 +119,8 @@ impl Flusher {
         self.flush_frozen(progress)
     }
 
-    /// Flushes the frozen generation, if any. Records that prevent the flush are kept beside the log and left out.
+    /// Flushes the frozen generation, if any. Saves records that prevent the flush in files beside the log, and
+    /// flushes the other records.
     fn flush_frozen(&mut self, progress: &mut Progress) -> Result<(), StoreError> {
         let Some(generation) = self.published.frozen() else {
             return Ok(());
@@ -164,9 +165,10 @@ impl Flusher {
         self.tables.commit(generation, progress)?;
         let lists = self.tables.lists(progress)?;
         publication.flushed(progress, lists);
-        // This call must come after the publication, so that a head that leaves out these stacks is only visible
-        // together with their files. The call must come before the publication guard is dropped: code that takes the
-        // guard may remove these files and make the store forget the stacks, which must not be remembered after that.
+        // This call must come after the publication. A head omits the frames of remembered stacks, so queries must see
+        // the files that contain them. The call must come before the publication guard is dropped. The next holder of
+        // the guard may remove these files and forget their stacks. If the stacks were remembered after that, the store
+        // would not write them again, although no file contains them.
         generation.head.remember_stacks();
         drop(publication);
         self.metrics.head_bytes.set(self.published.head_bytes() as i64);

@@ -1,4 +1,4 @@
-//! Tests of disks that never respond, and of disks on which written records cannot be cut off again.
+//! Tests of disks that do not respond, and of disks on which the log cannot be truncated after a failed sync.
 
 use std::io;
 use std::path::Path;

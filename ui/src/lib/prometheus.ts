@@ -5,7 +5,7 @@ import { stepFor, type Range } from './time.ts';
 
 export interface MetricLine {
   labels: Labels;
-  /** Milliseconds and the value, by time, without values that are not finite numbers. */
+  /** Pairs of a time in milliseconds and a value, in order of time. Contains only finite values. */
   points: [number, number][];
 }
 
