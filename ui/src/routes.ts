@@ -38,7 +38,7 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Flame graph; callers and callees', ['4', '5']],
 ];
 
-/** Keys of flame graphs with one value for each frame. A difference does not have them. */
+/** Keys of flame graphs with one value for each frame. The view Compare, whose frames have two values, does not have these keys. */
 const PART_KEYS: readonly KeyHelp[] = [
   ['Peek, call graph, lines', ['6', '7', '8']],
   ['Zoom the call graph', ['+', '-']],

@@ -216,8 +216,9 @@ fn line(format: FileFormat, profile: &ImportedProfile) -> String {
     format!("{format}, {} samples, {}", profile.sample_count(), totals.join(", "))
 }
 
-/// Returns the name of a profile from its sample types, by the rules of `/ingest`: `wall` if a type is `wall`, else
-/// the name for the first type of CPU, memory, mutex, block or goroutine profiles, else the last type.
+/// Returns the name of a profile from its sample types, by the rules of `/ingest`. If a type is `wall`, the name is
+/// `wall`. Otherwise the first type of a CPU, memory, mutex, block or goroutine profile determines the name. If there
+/// is no such type, the name is the last type.
 fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
     let kinds = || profile.sample_types.iter().map(|kind| kind.kind);
     if kinds().any(|kind| kind == "wall") {

@@ -56,8 +56,8 @@ enum Format {
 enum StoreCommand {
     /// Check the folder for damaged, missing and unneeded files. Fails if profiles are damaged. Changes nothing.
     Check(Folder),
-    /// Remove unfinished writes, correct the logs of the tables, and return damaged records to the log. Loses nothing
-    /// and reports its changes.
+    /// Remove unfinished writes, correct the logs of the tables, and put damaged records back into the log if this
+    /// program can read them. Loses nothing and reports its changes.
     Repair {
         #[command(flatten)]
         folder: Folder,

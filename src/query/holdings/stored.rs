@@ -14,7 +14,7 @@ const MAX_DAYS: usize = 62;
 pub(crate) struct Holdings {
     /// The numbers of each table, sorted by the table's name.
     pub(crate) tables: Vec<(&'static str, Holding)>,
-    /// The numbers of each day of the data, as the number of days since 1970, oldest first.
+    /// The numbers of each day of the data, oldest first. A day is given as days since 1970-01-01.
     pub(crate) days: Vec<(i32, Holding)>,
 }
 

@@ -61,7 +61,7 @@ describe('the lines of a profile', () => {
     expect(linesOf(all, 'main', '')).toEqual([{ name: 'main', file: 'shop.go', self: 0, total: 12, lines: [{ line: 10, self: 0, total: 5 }, { line: 11, self: 0, total: 7 }] }]);
   });
 
-  it('are those of a function in its file, if the file is known', () => {
+  it('are only those of the function in the given file, if the profile has this file', () => {
     const two = [...all, { name: 'work', file: 'other.go', self: 1, total: 99, lines: [] }];
     expect(linesOf(two, 'work', 'shop.go')).toHaveLength(1);
     expect(linesOf(two, 'work', '').map(({ file }) => file)).toEqual(['other.go', 'shop.go']);
@@ -78,7 +78,7 @@ describe('the file for speedscope', () => {
 });
 
 describe('the command for go tool pprof', () => {
-  it('has the address of all stacks of the query, and nothing that a shell would interpret', () => {
+  it('contains a URL that returns all stacks of the query, and nothing that a shell would interpret', () => {
     const line = goToolPprof('process_cpu:cpu:nanoseconds:cpu:nanoseconds', `{service_name="it's $HOME"}`, { start: 1000.5, end: 2000.5 }, 'http://localhost:4040');
     const [, address = ''] = /^go tool pprof '([^']*)'$/.exec(line) ?? [];
     const params = new URL(address).searchParams;
