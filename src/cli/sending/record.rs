@@ -328,7 +328,8 @@ fn refused_text(opener: &Opener) -> String {
         .map(Omission::name)
         .into_iter()
         .zip(opener.bounds.omission_counts());
-    counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
+    counted("files of processes that were not read", refused)
+        + &counted("data left out because a limit was reached", excesses)
 }
 
 /// Returns a line with the counts that are not 0, or an empty text if all counts are 0.
