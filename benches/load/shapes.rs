@@ -49,8 +49,8 @@ async fn filled(launch: &Launch, plan: &Plan) -> anyhow::Result<(Running, Value)
     Ok((running, filled))
 }
 
-/// Pushes at a fixed rate long enough for flushes and merges to write at the same time. The server counts the flushes
-/// and merges.
+/// Pushes at a fixed rate for so long that flushes and merges write to the same disk during the pushes. The report
+/// contains the numbers of flushes and merges, which the server counts.
 pub(crate) async fn disk(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let running = launch.start().await?;

@@ -90,7 +90,7 @@ async fn the_largest_profile_stands_for_a_point_and_its_id_finds_it() {
     assert_eq!(first.labels.get("pod"), Some("larger"));
     assert!(first.span_id.is_empty() && first.trace_id.is_empty());
     assert_eq!(cart.exemplars[&(NOON + 15_000)].profile_id.as_ref(), "other");
-    // If the sender set no profile id, the exemplar has an id as well.
+    // An exemplar has a profile id even if the sender set none.
     let second = &shop.exemplars[&(NOON + 30_000)];
     for (id, total) in [("larger", 9), (second.profile_id.as_ref(), 3)] {
         assert_eq!(total_of_profile(&engine, "{}", id).await, total, "{id}");

@@ -1,9 +1,9 @@
 //! Memory that the PostgreSQL port uses for its clients: statements, portals, names, values, parts of messages.
 //!
-//! Scenario: clients prepare and bind as much as they can and never sync. They use a port with little memory, and the
-//! port of the real program. Guarantee: if a message exceeds a limit, such as the memory of the port, the server
-//! refuses it and sends an error code. The memory of the process stays within its limit, and all other clients work as
-//! before.
+//! Scenario: clients prepare and bind as much as they can and never sync. Some tests use a port with little memory, and
+//! one uses the port of the real program. Guarantee: if a message exceeds a limit, such as the memory of the port, the
+//! server refuses it and sends an error code. The memory of the process stays within its limit, and all other clients
+//! work as before.
 
 use std::iter;
 use std::time::Duration;

@@ -9,9 +9,10 @@
 //! and checks the copy. For half of the seeds, it also checks the surviving folder itself. For one seed in ten, the
 //! store also carries out all maintenance, and the test checks the result.
 //!
-//! A life is the work of a store from a start to its end. Later lives begin in turn with the disk of a killed process
-//! and with the disk after a power cut. So power cuts also happen during starts. The disk of a killed process contains
-//! all changes, although few of them are durable. `ALLUVIUM_POWER_CUTS` sets the number of seeds.
+//! A life is the work of a store from its start to its end. The first life begins with an empty disk. Later lives begin
+//! in turn with the disk of a killed process and with the disk after a power cut, so power cuts also hit stores that
+//! start with existing data. The disk of a killed process contains all changes, although few of them are durable.
+//! `ALLUVIUM_POWER_CUTS` sets the number of seeds.
 //!
 //! In the module `trouble`, the disk is slow or full, and the real program works on it.
 

@@ -1,7 +1,8 @@
 //! The configuration in force, as keys and values of the configuration file.
 //!
-//! In: the options of a server. Out: the contents of `/api/v1/status/config`. Only keys that this module lists are
-//! shown. So the result contains no secrets and no names of users, tokens or tenants.
+//! In: the options of a server. Out: the contents of `/api/v1/status/config`, and the retention periods of tenants,
+//! which that route does not show. The contents have only the keys that this module lists, so they contain no secrets
+//! and no names of users, tokens or tenants.
 
 use std::collections::BTreeMap;
 use std::path::Path;

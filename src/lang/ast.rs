@@ -223,7 +223,7 @@ impl PartialEq for Expression {
     }
 }
 
-/// The parts of an expression without their positions. Parts that its kind does not have are empty.
+/// The parts of an expression without their positions. A part that this kind of expression does not have is empty.
 #[derive(PartialEq)]
 pub(super) struct Parts<'a> {
     pub kind: Discriminant<ExpressionKind>,

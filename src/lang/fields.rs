@@ -1,5 +1,5 @@
-//! The fields of an object or a body: a map from names to values, sorted by name. `value::Fields` is the map
-//! for values of the language.
+//! The fields of an object or a body: a map from names to values, sorted by name. In the map `value::Fields`, the
+//! values are values of the language.
 //!
 //! The map is a sorted list instead of a tree: most objects have a handful of fields, and a running configuration holds
 //! tens of thousands of objects. Lookup is a binary search. Building a map from many pairs sorts once; inserting fields

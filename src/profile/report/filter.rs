@@ -1,8 +1,9 @@
 //! Selects the samples and frames of a profile for a report: `--focus`, `--ignore`, and the frames that the profile
 //! itself excludes.
 //!
-//! All rules are the same as in `go tool pprof`. A regular expression matches a part of the name of a function, of its
-//! file, or of the binary.
+//! All rules are the same as in `go tool pprof`. The expressions of `--focus` and `--ignore` match a part of the name
+//! of a function, of its file, or of the binary. The profile's own expressions match the whole name of a function,
+//! without its arguments.
 
 use alluvium_base::re2::Expression;
 
@@ -151,8 +152,8 @@ enum Cut {
     Below(u32),
 }
 
-/// Returns the index of the first frame of a stack that is kept, counted from the leaf. Matching frames at the root,
-/// before the first frame that does not match, are kept, so that no stack is removed completely.
+/// Returns the index of the first kept frame of a stack, whose frames are ordered from the leaf to the root. Seen from
+/// the root, the matching frames before the first other frame are kept, so that no stack is removed completely.
 fn cut_at(stack: &[u32], cuts: &[Cut]) -> usize {
     let mut is_user_seen = false;
     for (index, location) in stack.iter().enumerate().rev() {

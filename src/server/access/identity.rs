@@ -10,7 +10,7 @@ use alluvium_profile::TenantId;
 /// A right of an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
-    /// Allows queries, SQL and the page.
+    /// Allows queries, also in SQL, and reading settings and uploaded files.
     Read,
     /// Allows pushes of profiles, and changes of settings and uploaded files.
     Write,

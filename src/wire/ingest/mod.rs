@@ -49,7 +49,7 @@ pub fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
 pub struct Upload {
     format: &'static Format,
     payload: Payload,
-    /// Number of content bytes that are not slices of the body, because the body had another encoding.
+    /// Number of bytes that the content takes in addition to the body. Zero if the body has no UTF-16 mark.
     converted_bytes: usize,
 }
 
@@ -129,7 +129,7 @@ pub fn read(query: &str, content_type: &str, body: Bytes, max_bytes: usize) -> R
     Ok(profiles.into_iter().map(|profile| profile.into_parts().0).collect())
 }
 
-/// Reads an upload into columns, for the readers of files.
+/// Reads an upload into columns without the memory budget of a server, for the module `files`.
 pub(crate) fn read_columns(
     query: &str,
     content_type: &str,

@@ -117,7 +117,8 @@ impl Node<'_> {
         }
     }
 
-    /// Decodes a name. This node contains the last part of the name, so an error states the position of this node.
+    /// Decodes a name that ends in this node. In the format `trie`, it may begin in a node above. An error states the
+    /// position of this node.
     pub(super) fn text<'a>(&self, name: &'a [u8]) -> Result<&'a str, NodeError> {
         std::str::from_utf8(name).map_err(|_| error(self.at, Problem::Utf8))
     }

@@ -105,7 +105,7 @@ impl Rules {
         ((!labels.is_empty()).then_some(labels), steps)
     }
 
-    /// Sends to open live views the steps in which the rules change `labels`.
+    /// Shows the steps in which the rules change `labels` in the live views that are open.
     pub(crate) fn tell(&self, live: &LiveHandle, of: Relabeled, labels: &LabelMap) {
         live.tell(|| {
             let (after, steps) = self.trace(labels.clone());
