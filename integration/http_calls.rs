@@ -1,5 +1,6 @@
-//! Calls of Pyroscope's services that concern the server or have no counterpart here. For each call, the server returns
-//! a response or a refusal with a reason. The result is the same over Connect, gRPC and gRPC-Web.
+//! Calls of Pyroscope's services that concern the server itself or a feature that the server does not have. For each
+//! call, the server returns a response or a refusal with a reason. The result is the same over Connect, gRPC and
+//! gRPC-Web.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

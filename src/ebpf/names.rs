@@ -58,9 +58,9 @@ pub struct Namer<'a> {
     logged: LoggedOmissions,
 }
 
-/// Size in bytes of a window's profiles at which further profiles get names of kernel functions only. Each profile
-/// contains the names of all its functions. Without this limit, many profiles could repeat the same long names of one
-/// file.
+/// When the profiles of a window together reach this size in bytes, further profiles contain only the names of kernel
+/// functions. Each profile contains the names of all its functions. Without this limit, many profiles could repeat the
+/// same long names of one file.
 const MAX_WRITTEN_BYTES: usize = 256 << 20;
 
 impl<'a> Namer<'a> {

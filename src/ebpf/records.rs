@@ -11,7 +11,7 @@ const SNAPSHOT_REGISTERS: usize = HEAD + 40;
 /// Offset of the kernel frames in `struct snapshot_record`. The bytes of the stack follow them.
 const SNAPSHOT_KERNEL: usize = SNAPSHOT_REGISTERS + REGISTERS * 8;
 
-/// One tick of the clock that hit a task.
+/// One tick of the CPU clock, with the stack of the task that was running.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record<'a> {
     /// Time on CLOCK_MONOTONIC in nanoseconds.
@@ -44,7 +44,7 @@ pub(crate) enum User<'a> {
     Copy(Snapshot<'a>),
 }
 
-/// The fields of the common record head that other modules write.
+/// Values of a record's head, from the callers of [`write_kernel_only`] and [`write_snapshot`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     /// Time on CLOCK_MONOTONIC in nanoseconds.

@@ -91,7 +91,7 @@ fn bodies() -> impl Strategy<Value = String> {
 
 fn check(text: &str) -> Result<(), TestCaseError> {
     let (file, diagnostics) = parse(&Source::new("in.alloy", text));
-    // The generator repeats attribute names, which HCL refuses.
+    // Skips a text that is invalid or that HCL cannot express. A test below shows that such texts are rare.
     if diagnostics.has_errors() {
         return Ok(());
     }
@@ -131,7 +131,7 @@ fn a_comment_behind_a_text_of_several_lines_is_kept() {
     check("a {\n\tname = `raw\n\tlines\n`\n}\n").unwrap();
 }
 
-/// Renames the attributes, so that every attribute has a unique name.
+/// Renames the attributes, so that every attribute has a unique name. HCL refuses repeated names.
 fn numbered(text: &str) -> String {
     let mut parts = text.split("name = ");
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -97,14 +97,14 @@ enum Target {
     Variable(usize),
     /// A node that was already reported as broken.
     Broken,
-    /// A value of the standard library, the constants or the folder of the module: the value as far as the text
-    /// determines it, and the number of path parts that lead to it.
+    /// A name of the standard library, the constants or the module's folder: its value, and the number of path parts
+    /// that lead to it. Constants and the folder have an empty text as a placeholder for their value.
     Library(Value, usize),
     /// No such name is declared.
     Nothing,
 }
 
-/// Adds the namespaces of imports that an instance of a declaration needs. Level 0 is the scope that contains it.
+/// Adds the namespaces of imports that an instance of a declaration needs. Level 0 is the instance's scope.
 fn add_namespaces(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
     if let Some(namespace) = &call.namespace {
         namespaces.insert((call.level, namespace.clone()));

@@ -147,8 +147,8 @@ fn check(batch: &RecordBatch, lists: &[usize], max: usize) -> Result<(), QueryEr
             .max()
             .unwrap_or(0)
     };
-    // Usually even the product of the elements of all rows and the bytes of all rows is small enough. The rows are then
-    // not checked one by one.
+    // Usually the elements of the lists, times the bytes of the other columns, are within the limit for a whole batch.
+    // Then each row is within the limit too, and the rows are not checked one by one.
     if longest(0, batch.num_rows()).saturating_mul(bytes_of(&others)) <= max {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! Estimates the cost of resolving the column names of a query before it is planned.
 //!
 //! In: a query. Out: the number of comparisons. The planner compares each column name of an expression with the columns
-//! of all tables to which it may belong, one by one. A thousand columns that pass through twenty subqueries by `SELECT
-//! *` take ten million comparisons.
+//! of all tables to which it may belong, one by one. If twenty nested subqueries each pass a thousand columns on with
+//! `SELECT *`, the estimate is twenty million comparisons.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

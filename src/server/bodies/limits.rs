@@ -25,8 +25,8 @@ pub struct ServerLimits {
     pub answers_bytes: usize,
     /// Timeout for receiving a body. After the timeout, the request is refused with status 408.
     pub body_timeout: Duration,
-    /// Period for measuring the rate of a body. If less than 16 KiB or less than an eighth of the body's memory arrived
-    /// in this period, and other requests wait for that memory, the body is refused.
+    /// Period for measuring the rate of a body. In each period, at least 16 KiB must arrive, and at least an eighth of
+    /// the memory that the body holds. A slower body is refused if other requests wait for that memory.
     pub slow_body_time: Duration,
     /// Default number of nodes of a flame graph. The value of Pyroscope is 8192.
     pub flamegraph_nodes: i64,

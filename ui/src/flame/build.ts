@@ -1,9 +1,9 @@
 // Builds a flame graph from the frames of another flame graph: each function appears once below the same callers. The result maps the nodes
-// of the source to its own nodes, so that other values of the same frames can be added to the result.
+// of the source to the built nodes, so that other values of the same frames can be added to the result.
 
 import { emptyFlame, nameHashes, pathBelow, pathOfRoot, type Flame } from './layout.ts';
 
-/** A built flame graph, and for each source node the node that received its own value; -1 if the source node was omitted. */
+/** A built flame graph. `of` contains, for each source node, the built node to which its self value was added; -1 if it was omitted. */
 export interface Made {
   flame: Flame;
   of: Int32Array;

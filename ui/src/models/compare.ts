@@ -25,7 +25,7 @@ export interface CompareText extends SelectionText, ShownText {
   /** The range of the comparison; null for the whole range or, with `halves`, for its second half. */
   comparison: Accessor<Range | null>;
   baseline: Accessor<Range | null>;
-  /** Service and filters of the baseline; empty or null for those of the comparison. */
+  /** Service and filters of the baseline. If empty or null, the baseline has the service or the filters of the comparison. */
   baseservice: Accessor<string>;
   baseq: Accessor<string | null>;
 }
@@ -43,7 +43,7 @@ export type CompareModel = ReturnType<typeof createCompare>;
 const DAY = 86_400_000;
 const EARLIER: Partial<Record<With, number>> = { day: DAY, week: 7 * DAY };
 
-/** Returns the ranges of both sides for a window, and the window of the chart of each. */
+/** Returns for each side its range, and the window that its chart shows. */
 export function placeSides(window: Range, how: With, comparison: Range | null, baseline: Range | null): Record<'left' | 'right', { range: Range; window: Range }> {
   const { start, end } = whole(window);
   const middle = Math.round((start + end) / 2);
@@ -91,7 +91,7 @@ export function createCompare(text: CompareText, time: RangeModel) {
   const changes = createChanges(queries);
   const versions = createVersions(right.selection, time.range, catalogue.labels.data);
 
-  /** The difference with the queries that it belongs to, which may be older than the current ones. */
+  /** The loaded difference and its two queries. While newer queries are loading, these two are older than `queries`. */
   const difference = createMemo(() => {
     const answer = flame.data();
     return answer?.sides && answer.source.kind === 'diff' ? { flame: answer.flame, sides: answer.sides, gone: answer.gone, left: answer.source.left, right: answer.source.right } : null;

@@ -4,7 +4,7 @@ import { diffColour, diffScale, strength } from '../../src/flame/diff-colours.ts
 import { byFactors, byShare, diffRows, layoutDiff, pairAt, readDiffSort, signOf, sortDiffRows, writeDiffSort } from '../../src/flame/diff.ts';
 import { nodeAt } from '../../src/flame/layout.ts';
 
-// total 10 | 20 -> a 6 | 0, removed; b 4 | 15 -> b 0 | 5, new and recursive
+// The totals of the frames, left | right: total 10 | 20 calls a 6 | 0, which is removed, and b 4 | 15; b calls itself 0 | 5, which is new.
 const { flame, sides } = layoutDiff({
   names: ['total', 'a', 'b'],
   levels: [

@@ -1,8 +1,8 @@
 //! TLS of a listener: certificates that may be renewed while the listener is open, client certificates, and cipher
-//! suites and curves with their names in Go.
+//! suites and curves, which the settings select by the names that Go uses.
 //!
-//! In: settings of the `tls` block. Out: a configuration of rustls, or an error that names the wrong argument. Files
-//! are read when the configuration is built, and again after they have been replaced.
+//! In: settings of the `tls` block. Out: a configuration of rustls, or an error that names the wrong argument. All
+//! files are read when the configuration is built. Only certificate and key are read again if their files are replaced.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Reads Parquet files as sorted inputs of a rewrite, in small batches. Verifies each file, and sorts its rows if
 //! necessary.
 //!
-//! A rewrite computes new checksums for its output, so it must not read bytes that differ from the written bytes.
-//! [`VerifiedFile`] compares the bytes that are read with the checksums in the table's log.
+//! A rewrite computes new checksums for its output. If an input were damaged, the new checksums would match
+//! the damaged rows. Therefore [`VerifiedFile`] compares the bytes that are read with the checksums in the table's log.
 //!
 //! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). If only the stacks
 //! of samples are in another order, the samples are sorted one series at a time. A file of unknown order, for example
@@ -60,7 +60,7 @@ struct SeriesBatches {
     rest: Option<RecordBatch>,
 }
 
-/// Name of the order of samples in files that are written with `SETTLED` of `flush::files`.
+/// Name of the order of samples in files of the effort `flush::files::SETTLED`. Their stacks are not ordered by id.
 const BY_SERIES: &str = "profile_type,series";
 
 /// Returns the name of the order in which a table's files are written.
