@@ -103,6 +103,6 @@ pub(super) fn survives(query: &str, body: Vec<u8>) {
             }
         }
         Err(ReadError::Refused(error)) => assert!([400, 413, 422].contains(&error.status), "{error}"),
-        Err(ReadError::LargerThanAnnounced) => panic!("opened with room for all"),
+        Err(ReadError::LargerThanAnnounced) => panic!("an upload opened with `AtMost` is larger than announced"),
     }
 }
