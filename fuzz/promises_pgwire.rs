@@ -5,8 +5,8 @@
 
 use alluvium::server::postgres::count_messages;
 
-/// Any bytes are messages or violate the protocol, and no message consumes bytes of the next one. The first byte
-/// determines whether the other bytes follow the startup message.
+/// Reads messages until the bytes end or violate the protocol. There must not be more messages than the bytes can hold.
+/// If the first byte is odd, the other bytes are read as if they followed the startup message.
 pub(super) fn pgwire(data: &[u8]) {
     let Some((first, bytes)) = data.split_first() else {
         return;

@@ -97,8 +97,8 @@ async fn questions_share_their_places_and_sql_has_others() {
     let mut held = Vec::new();
     for number in 0..6 {
         if number == 3 {
-            // Without this pause, the first three queries would reach their timeout at the moment at which the last
-            // three stop waiting.
+            // Without this pause, the first three queries would free their slots at the moment at which the last three
+            // stop waiting, and the query below could get a slot.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let engine = engine.clone();

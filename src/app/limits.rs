@@ -49,7 +49,7 @@ pub(crate) struct LimitsSection {
     pub sample_type_relabeling_rules: Option<Vec<RuleText>>,
     /// Maximum age of a profile, a duration; older profiles are refused; 0 for no limit.
     pub reject_older_than: Option<String>,
-    /// Maximum time by which the time of a profile may be in the future, a duration; 0 for no limit.
+    /// How far in the future the time of a profile may be, a duration; later profiles are refused; 0 for no limit.
     pub reject_newer_than: Option<String>,
     /// Retention period of profiles, a duration. With 0, profiles are kept for ever.
     pub retention_period: Option<String>,

@@ -155,8 +155,8 @@ impl Users {
         Some(user.identity.clone())
     }
 
-    /// Returns the hash for an unknown user, or `None` if there are no users. A name always has the same decoy, because
-    /// repeated checks of a known user have the same cost, too.
+    /// Returns the hash for an unknown user, or `None` if there are no users. A name always has the same decoy:
+    /// repeated checks of a known user have the same cost, so a varying cost would reveal an unknown user.
     fn decoy(&self, name: &str) -> Option<&Hash> {
         let number = self.known.hasher().hash_one(name) as usize;
         self.decoys.get(number.checked_rem(self.decoys.len())?)

@@ -61,8 +61,8 @@ impl Routes for Calls {
     }
 }
 
-/// Routes of calls that wait for a query slot before they run. So the limit on running queries also bounds the work on
-/// messages.
+/// Routes of calls that wait for a query slot before they run. So the limit on running queries also bounds the rest of
+/// the work of a call, such as the parsing of selectors.
 pub(in crate::server) struct Admitted<'a, R> {
     pub(in crate::server) engine: QueryEngine,
     pub(in crate::server) routes: &'a mut R,

@@ -1,4 +1,5 @@
-//! Generates stacks, which a test writes in a format and compares with the profiles that it reads. Also mutates bytes.
+//! Generates stacks and mutates bytes for tests. A test writes the stacks in an upload format, reads the upload, and
+//! compares the resulting profiles with the stacks.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // The component graph on a canvas. Dragging pans; the wheel, a pinch and keys zoom; arrow keys move from node to node. The canvas is redrawn
-// only when something changes, and only its visible part. The owner of this component holds the selected component.
+// only when something changes, and only its visible part. The parent view stores which component is selected.
 
 import { createEffect, createMemo, createSignal, on, Show } from 'solid-js';
 import { dark } from '../lib/preferences.ts';
