@@ -1,5 +1,7 @@
 #!/bin/sh
-# Writes seeds: each text in the cases of integration/lang, and the files config/*.river and config/*.hcl: fuzz/seed.sh FOLDER
+# Writes seeds of `language` and `hcl` to a folder: fuzz/seed.sh FOLDER
+#
+# The seeds are the input texts of the cases in integration/lang, and the files config/*.river and config/*.hcl.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p "$1"

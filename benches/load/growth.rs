@@ -1,5 +1,6 @@
 //! Sends queries about the newest `--minutes` of profiles to two servers in turn. The tables of the first server
-//! contain only these profiles, the tables of the second ten times as long a history. The files of both are merged.
+//! contain only these profiles, the tables of the second ten times as long a history. The files of each server are
+//! merged before the queries.
 
 use std::process::Command;
 

@@ -191,7 +191,8 @@ impl Files {
                 binary: Arc::new(Binary::open(&self.opener, process, line)),
                 state: TableState::NotAsked,
                 table_bytes: None,
-                // Until the file runs, it is dropped before the files that ran in this window.
+                // Until the file runs, it counts as last used in the previous window, so it is closed before the files
+                // that ran in this window.
                 last_used: self.age.saturating_sub(1),
             },
         );

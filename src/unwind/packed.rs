@@ -37,7 +37,7 @@ const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 /// Number of bits of an offset in the largest pages, which have 64 KiB.
 const MAX_SHIFT: u32 = 16;
 /// Usual minimum number of bits of an offset in a page. Small pages save search steps. A table has smaller pages only
-/// if the numbers of its rules leave fewer bits for the offset.
+/// if its largest rule number leaves fewer bits for the offset.
 const MIN_SHIFT: u32 = 8;
 /// Minimum number of rows per word of the index.
 const ROWS_PER_WORD: usize = 16;
@@ -58,7 +58,7 @@ impl Packed {
             return Self::default();
         };
         let (rules, numbers) = rules_of(&rows);
-        // The number of bits of a row that the numbers of rules leave free.
+        // Number of bits of a row that the largest rule number leaves for the offset, at most `MAX_SHIFT`.
         let max = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
         let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
         let shift = (MIN_SHIFT..max)

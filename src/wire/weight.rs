@@ -33,8 +33,8 @@ const ENTRY_BYTES: usize = 256;
 /// Number of copies of a text: in the message, in the data that is created from it, and for a short time in an error.
 const TEXT_COPIES: usize = 3;
 
-/// Memory in bytes for each byte of a query. In the worst case, an empty string with two bytes in the query takes 24
-/// bytes in a list with a capacity of twice its length.
+/// Memory in bytes for each byte of a query. The worst case is a list of empty strings: each takes two bytes in the
+/// query and 24 bytes in memory, and the capacity of the list is up to twice its length.
 const QUESTION_FACTOR: usize = 40;
 
 /// Returns the maximum memory of a `PushRequest` in bytes.

@@ -10,8 +10,8 @@ impl From<QueryError> for ConnectError {
     fn from(error: QueryError) -> Self {
         let message = error.to_string();
         match error {
-            // The code is not `resource_exhausted`, which invites a retry, because a retry would exceed the same limit
-            // of memory, rows or range.
+            // The code `resource_exhausted` would invite a retry, but a retry would exceed the same limit of memory,
+            // rows or range.
             QueryError::InvalidArgument(_) | QueryError::Limit(_) => ConnectError::invalid(message),
             QueryError::Timeout(_) => ConnectError::new(Code::DeadlineExceeded, message),
             QueryError::Busy(_) | QueryError::Cancelled => ConnectError::new(Code::Unavailable, message),

@@ -1,8 +1,8 @@
 //! The table of routes. Each route is served at `/` and under the prefix.
 //!
 //! In: a [`ServerState`]. Out: a router. If a path is not a route of the API, the router looks for a file of the page.
-//! `GET /profile` is a view of the page although `/profile` is the default prefix, because no route of the API consists
-//! of the prefix alone.
+//! `/profile` is both the default prefix and a view of the page. The two do not conflict, because no route of the API
+//! consists of the prefix alone.
 
 use std::collections::HashSet;
 

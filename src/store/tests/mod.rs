@@ -39,8 +39,8 @@ const SHAPE: Shape = Shape {
 };
 
 /// Creates a folder, in memory if the system has room for it. Some tests make one write after the other fail, and
-/// sync ten thousand times. On a real disk they would be slower and prove no more, because the disk does not lose
-/// power.
+/// sync ten thousand times. On a real disk they would be slower and prove no more, because no test cuts the power of
+/// the disk.
 pub(in crate::store) fn scratch() -> tempfile::TempDir {
     static IN_MEMORY: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
         let room = || fs::write(tempfile::NamedTempFile::new_in("/dev/shm")?.path(), vec![1; 32 << 20]);

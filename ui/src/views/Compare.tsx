@@ -35,7 +35,7 @@ const WAYS: readonly { value: With; label: string }[] = [
   { value: 'day', label: 'the same time a day earlier' },
   { value: 'week', label: 'the same time a week earlier' },
   { value: 'same', label: 'the same time, other filters' },
-  { value: 'range', label: 'a range of its own' },
+  { value: 'range', label: 'a separate range' },
 ];
 
 export default function Compare() {
