@@ -150,9 +150,9 @@ impl RunTime {
     }
 }
 
-/// Opens the perf map of a process, from the process's own root or, if it has ended, from the profiler's root. A map in
-/// the profiler's root must have been written since the process started, because anyone may have created a file in a
-/// folder like `/tmp`.
+/// Opens the perf map of a process. If the process's own root has no usable map, for example because the process has
+/// ended, opens the map in the profiler's root. That map must have been written since the process started, because
+/// anyone may have created a file in a folder like `/tmp`.
 fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
     let user = user(process);
     let inside = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));

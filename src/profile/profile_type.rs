@@ -21,8 +21,8 @@ pub struct ProfileType {
     pub period_unit: String,
 }
 
-/// The id of a profile type as text, as in table columns. It is not validated, because another program may have
-/// written the column.
+/// The id of a profile type as text, as in table columns. The text may be invalid, because another program may have
+/// written the column. [`ProfileTypeId::parts`] validates it.
 #[derive(Clone, Debug, Eq, PartialOrd, Ord)]
 pub struct ProfileTypeId(Arc<str>);
 

@@ -23,8 +23,8 @@ const SELECTION = { service: text(), type: text(), q: text() };
 /**
  * The state of a flame graph with its table. `focus` is the path hash of the zoomed frame, `sel` the name of the selected function,
  * `orient` the position of the root. `filter` and `sort` belong to the table. `view` selects the graph, the table or both. `pane`
- * is the view in place of the flame graph, which shows the selected function. The keys from `only` to `invert` are the rules for
- * frames (`flame/recipe.ts`). `nodes` is the maximum number of nodes of the call graph.
+ * selects the flame graph or a view that replaces it, such as the callers of the selected function. The keys from `only` to `invert`
+ * are the rules for frames (`flame/recipe.ts`). `nodes` is the maximum number of nodes of the call graph.
  */
 export const FLAME = {
   focus: text(),
@@ -58,10 +58,11 @@ export const SERVICES = address('', ['index.html'], {
 export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), metric: text(), span: spanId, ...FLAME });
 
 /**
- * Selection and range belong to the comparison. `with` selects the baseline: the first half of the range (the comparison is then the
- * second half), the time before, the same time a day or a week earlier, the same time with another selection, or a separate range
- * (`baseline`). `comparison` is a part of the range, by default the whole range. `baseservice` and `baseq` are the
- * service and filters of the baseline, by default those of the comparison. `by` determines whether shares or rates are compared.
+ * The view compares two profiles, the baseline and the comparison. The selection is that of the comparison. `comparison` is its part
+ * of the range, by default the whole range. `with` selects the baseline: the first half of the range (the comparison is then the second
+ * half), the time before the comparison, the same time a day or a week earlier, the same time with another selection, or a separate
+ * range (`baseline`). `baseservice` and `baseq` are the service and filters of the baseline, by default those of the comparison.
+ * `by` determines whether shares or rates are compared.
  */
 export const COMPARE = address('compare', [], {
   ...SELECTION,

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::pprof::{Builder, Function, Line, Location, ValueType};
 
-    /// Creates a profile in which `work` calls `leaf`, at line 7 of the given file. The file may be empty.
+    /// Creates a profile in which `work` calls `leaf`, at line 7 of the given file. The file name may be empty.
     fn profile(file: &'static str, start_line: i64) -> Profile<'static> {
         let mut builder = Builder::new(Profile {
             sample_types: vec![ValueType {

@@ -130,7 +130,8 @@ impl Commits {
         new.processes.push(self.process);
         match (self.write(new), self.remembered.processes.last()) {
             // A flush to a bucket frees space on a full disk, so it must not fail. This process therefore uses the
-            // number of an earlier one. The price is that a copy of the folder may mistake its commits for its own.
+            // number of an earlier one. The price: a copy of the folder may contain that number too, and then a server
+            // on the copy mistakes the commits of this process for commits of its own folder.
             (Err(error), Some(last)) if error.is_full() => {
                 tracing::warn!(error = %error, "cannot remember this process, so its commits carry the number of \
                     an earlier process");

@@ -18,7 +18,7 @@ use crate::store::tools::findings::{Checked, Severity};
 /// both.
 const MAX_ATTEMPTS: usize = 10;
 
-/// Checks the segments of the log, and reports the damaged records beside it.
+/// Checks the segments of the log, and reports the damaged records that were moved to files of their own.
 pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     let folder = dir.join("wal");
     if !folder.exists() {

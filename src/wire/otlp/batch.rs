@@ -26,7 +26,7 @@ use alluvium_profile::{DecodedProfile, RefusedProfile, SinkError, SinkErrorKind}
 /// Length in nanoseconds of a profile that does not state it: ten seconds, as in Pyroscope.
 const DEFAULT_DURATION_NANOS: i64 = 10_000_000_000;
 
-/// Memory in bytes of an attribute as a label, and of a profile besides its columns and labels.
+/// Estimated memory in bytes of a label without its text, and of a profile without its columns and labels.
 const LABEL_BYTES: usize = 128;
 const PROFILE_BYTES: usize = 1024;
 

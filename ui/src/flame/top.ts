@@ -8,7 +8,7 @@ export interface TopRow {
   name: number;
   self: number;
   total: number;
-  /** The largest node of that name, to which a zoom from the table leads. */
+  /** The largest node with that name. A zoom from the table shows this node. */
   node: number;
 }
 
@@ -44,7 +44,7 @@ export function hottest(flame: Flame): number {
 
 export type SortKey = 'name' | 'self' | 'total';
 
-/** Reads a sort order. `-self` is the largest self value first, and the default for invalid text. */
+/** Reads a sort order: a column, with `-` in front for descending order. Invalid text is read as `-self`. */
 export function readSort(text: string): { key: SortKey; down: boolean } {
   const match = /^(-?)(name|self|total)$/.exec(text);
   return match ? { key: match[2] as SortKey, down: match[1] === '-' } : { key: 'self', down: true };

@@ -38,7 +38,7 @@ use vault_error::VaultError;
 
 /// Pause after a failed read if `reread_frequency` is not set.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
-/// Minimum time between two reads that a lease causes.
+/// Minimum time until the next read if the lease of the token or of the secret determines that time.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// The definition of `remote.vault`.

@@ -1,8 +1,8 @@
 //! `adhocprofiles.v1`: uploaded profiles that users view separately from the stored ones.
 //!
-//! In: files in base64. Out: flame graphs and differences in the JSON of `/pyroscope/render`. The server keeps the
-//! original files of each tenant on the shelf, outside the tables. If a tenant has too many, its oldest files are
-//! removed.
+//! In: files in base64. Out: flame graphs and differences in the JSON of `/pyroscope/render`. The server stores the
+//! original files of each tenant outside the tables, on the shelf (`store::tables::shelf`). If a tenant has too many,
+//! its oldest files are removed.
 
 mod files;
 mod id;
