@@ -13,8 +13,9 @@ use serde_json::Value;
 use crate::files_tools::{fixture, only, read, said};
 use crate::program::{alone, file_of, other};
 
-/// Shell script that runs samply with the setting `perf_event_paranoid` replaced by a file that allows hardware events,
-/// for samply only. If a machine has no hardware events, samply assumes that the setting forbids them.
+/// Shell script that mounts a file over the setting `perf_event_paranoid`, visible to samply only, and runs samply. The
+/// file allows hardware events. Without the file, samply assumes on a machine without such events that the setting
+/// forbids them.
 const ALLOWED: &str = "mount --bind \"$1\" /proc/sys/kernel/perf_event_paranoid && shift && exec \"$@\"";
 
 /// Returns the CPU time of all samples with a stack, in microseconds.

@@ -1,5 +1,5 @@
-//! Whole programs: the addresses that the server listens on, Alluvium's clients and a collector with tokens, and the
-//! token commands.
+//! Tests access control with whole programs: the addresses on which the server agrees to listen, the requests of
+//! Alluvium's clients and of a collector with tokens, and the token commands.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -506,8 +506,8 @@ async fn usual_time(engine: &QueryEngine) -> Duration {
     times[times.len() / 2]
 }
 
-/// The attackers use half of the query slots and never stop. Half of their queries are abandoned before the engine
-/// responds.
+/// The attackers use half of the query slots and never pause. They abandon a query if the engine has not responded
+/// within 30 ms or 500 ms, in turn.
 #[tokio::test(flavor = "multi_thread")]
 async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
     let patient = QueryLimits {

@@ -18,7 +18,7 @@ pub(super) struct Counts {
 }
 
 /// Reads the operator at the start of `text`, without a following `?`. Returns the counts and the length in bytes.
-/// Returns `None` if no counts follow a brace, which is then a literal.
+/// If `text` starts with a `{` that no counts follow, returns `None`: the `{` is then a literal.
 pub(super) fn counts(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
     let simple = |min, max| {
         let is_counted = false;

@@ -119,7 +119,7 @@ impl ReportArgs {
         report
     }
 
-    /// Returns true unless a flag other than `--nodecount` and `--cum` is given.
+    /// Returns true if no flags, or only `--nodecount` and `--cum`, are given.
     pub(super) fn is_plain(&self) -> bool {
         self.focus.is_none()
             && self.ignore.is_none()

@@ -50,8 +50,8 @@ impl<'a> Comments<'a> {
         })
     }
 
-    /// Removes the comment that follows `offset` on the same line, and returns its text after a space. Returns an empty
-    /// text if no comment follows.
+    /// Removes the comment that follows `offset` on the same line, and returns its text with a space in front. Returns
+    /// an empty text if no comment follows.
     pub(super) fn behind(&mut self, offset: usize) -> String {
         if !self.is_behind(offset) {
             return String::new();

@@ -1,7 +1,7 @@
-//! The types of references, which are known without values.
+//! Checks the types of expressions before any component runs, when references have no values yet.
 //!
-//! Known values (literals, and functions of literals) are evaluated and converted. For a reference, the type of the
-//! export is compared with the expected type.
+//! Constant expressions (literals, and functions of literals) are evaluated, and their values are converted to the
+//! expected type. For a reference, the type of the export is compared with the expected type.
 
 use crate::check::env::{Env, ScopeKind};
 use crate::check::graph::{CONSTANTS, Graph, MODULE_PATH, walk_names};

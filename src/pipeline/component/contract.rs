@@ -55,11 +55,11 @@ pub trait Component<A>: Send + Sync + 'static {
         None
     }
 
-    /// True if the component holds an exclusive resource, such as a port or the lock of a folder. It holds the resource
-    /// from its build or run to the end of its run, and acquires it again when it runs again. If a build or an update
-    /// fails during a reload, the engine stops each running component that holds an exclusive resource and that the
-    /// reload removes or changes, and tries once more. If the second attempt fails too, the stopped components run
-    /// again.
+    /// True if the component holds an exclusive resource, such as a port or the lock of a folder. It acquires the
+    /// resource when it is built or starts to run, releases it when its run ends, and acquires it again for another
+    /// run. If a build or an update fails during a reload, the engine stops each running component that holds an
+    /// exclusive resource and that the reload removes or changes, and tries once more. If the second attempt fails too,
+    /// the stopped components run again.
     fn is_exclusive(&self) -> bool {
         false
     }

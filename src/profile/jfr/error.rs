@@ -97,7 +97,7 @@ pub enum JfrErrorKind {
     /// Types or elements are nested too deeply.
     #[error("types or elements are nested more than {0} deep")]
     Nesting(usize),
-    /// There are too many values that take no bytes.
+    /// Reading takes too many steps, because the recording has too many values that take no bytes.
     #[error("reading takes more than {0} steps, the limit for a recording of this size")]
     Work(u64),
     /// Reading takes more memory than is allowed for a recording of this size.

@@ -1,5 +1,5 @@
-//! Evaluates the conditions of a query on labels and frames once for each distinct series or stack, instead of once for
-//! each sample.
+//! Evaluates those conditions of a query that concern labels and frames. The caller passes one row for each distinct
+//! series or stack, so that the conditions are not evaluated again for each sample.
 //!
 //! In: expressions and a batch with the columns that they use. Out: a mask of the rows that satisfy the conditions.
 

@@ -2,7 +2,8 @@
 //! group for the log.
 //!
 //! In: the profiles of one push. Out: an error for each refused profile, once all other profiles are durable and in the
-//! head. A push may need more memory than the budget, because a group without room waits for earlier groups.
+//! head. The groups of a push may together need more memory than the budget: a group that does not fit waits until
+//! earlier groups have released their memory.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -410,7 +410,7 @@ fn an_empty_entry_is_no_frame_and_a_missing_table_has_only_that() {
     assert_eq!(samples(columns)[0], "work [150]");
 }
 
-/// Returns true if the request is refused because of its size. The test's time limit also bounds the time of the check.
+/// Returns true if the request is refused because of its size.
 fn is_too_large(request: &ExportProfilesServiceRequest) -> bool {
     read(request).is_err_and(|error| error.status == 413)
 }

@@ -1,5 +1,6 @@
-// A treemap: rectangles whose areas are values, as square as possible. Rows are filled along the shorter side as long as their
-// rectangles become more square (Bruls, Huizing, van Wijk: Squarified Treemaps).
+// A treemap: rectangles as square as possible, with areas in proportion to values. Each row lies along the shorter side of the
+// remaining box, and takes further items as long as its least square rectangle does not become less square (Bruls, Huizing, van
+// Wijk: Squarified Treemaps).
 
 export interface Box {
   x: number;

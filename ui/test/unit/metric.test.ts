@@ -3,7 +3,7 @@ import { lineName, readLines } from '../../src/lib/prometheus.ts';
 import { around, peakOf } from '../../src/models/metric.ts';
 
 describe('a response of Prometheus', () => {
-  it('becomes lines in milliseconds, without values that are not numbers', () => {
+  it('becomes lines of points with times in milliseconds, without NaN and infinite values', () => {
     const lines = readLines({ data: { result: [
       { metric: { __name__: 'up', job: 'a' }, values: [[10, '1.5'], [25.5, 'NaN'], [40, '+Inf'], [55, '2']] },
       { metric: {}, values: [[10, 'NaN']] },

@@ -49,8 +49,8 @@ impl Deletions {
         worker.retry(|worker| {
             // If the outcome of an earlier commit is unknown, the table of that commit is read again first.
             worker.tables.resolve_uncertain()?;
-            // If another server has replaced files of the request meanwhile, the request is limited to the new live
-            // files while the caller waits.
+            // Another server may have replaced files of the request since the last attempt. So each attempt, while the
+            // caller waits, limits the request to the files that are live now.
             let stored_request = requested
                 .clone()
                 .limit_to_live(worker.tables.committed()?, &worker.published.files())?;
