@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Number of microseconds. If the other members consider a member dead within this time after its start, they remember
-/// a later start time of the member: its clock was set back between the remembered start and this start.
+/// Time after the start of a member, in microseconds. If the other members consider the member dead within this time,
+/// they remember a later start time from its previous run: its clock was set back between the two starts.
 const SOON: u64 = 10_000_000;
-/// Minimum lead over the clock, in microseconds, of a start time that [`later`] returns within [`SOON`].
+/// Minimum lead over the clock, in microseconds, of the start time that [`later`] returns if [`SOON`] has not passed.
 const STEP: u64 = 1_000_000;
 
 /// Maximum length of a name in bytes.
@@ -88,9 +88,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Returns the new start time of a member that other members considered dead. If the other members refuse this time
-/// within [`SOON`], each further call doubles the lead over the clock, because the member does not know the start time
-/// that the other members remember.
+/// Returns the new start time of a member that other members considered dead: `now`, or a time ahead of the clock if
+/// `started` is not older than [`SOON`]. The member does not know the start time that the other members remember, so
+/// each further call within [`SOON`] doubles the lead over the clock until the other members accept the start time.
 fn later(started: u64, now: u64) -> u64 {
     if started.saturating_add(SOON) < now {
         return now;

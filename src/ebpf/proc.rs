@@ -18,7 +18,8 @@ pub struct ProcessKey {
 }
 
 impl ProcessKey {
-    /// Fails if the process has ended. On success, everything that was opened before belongs to this process.
+    /// Fails if the process has ended. On success, every file below `/proc/PID` that the caller has already opened
+    /// belongs to this process.
     pub fn check(self) -> io::Result<()> {
         let now = start(self.pid);
         // `/proc` has a resolution of a hundredth of a second.

@@ -34,7 +34,7 @@ impl ArgumentError {
     }
 }
 
-/// All errors of a body. Empty if the known values have no errors but some values are not known yet.
+/// All errors of a body. The list is empty if the conversion failed only because some values are not known yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArgumentErrors(pub Vec<ArgumentError>);
 

@@ -76,7 +76,7 @@ impl Template {
         self.parts.iter().map(part).collect()
     }
 
-    /// Returns true for `$1`, which for `(.*)` is the whole text unchanged.
+    /// Returns true for `$0` and `$1`. If the expression is `(.*)`, both are the whole text unchanged.
     pub(crate) fn is_everything(&self) -> bool {
         matches!(self.parts.as_slice(), [Part::Group(0 | 1)])
     }

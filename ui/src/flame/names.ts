@@ -1,5 +1,5 @@
-// The text of a function in a link: its name, or, if the name is too long for a link, its beginning and a hash. A frame rule
-// contains the beginning, the length and the end of such a name.
+// The text of a function in a link: its name, or, if the name is too long for a link, its beginning and a hash. A search or a
+// rule that hides or selects frames identifies a long name by its beginning, its length and its end.
 
 import { fnv1a32 } from './layout.ts';
 

@@ -106,7 +106,7 @@ describe('the URL', () => {
   });
 });
 
-describe('keys that hold several texts', () => {
+describe('lists and flags in the URL', () => {
   it.each([
     [[], ''],
     [['=a.b', '/x|y/'], '=a.b;/x|y/'],
@@ -117,13 +117,13 @@ describe('keys that hold several texts', () => {
     expect(list.read(written)).toEqual(texts);
   });
 
-  it('omit empty texts, and read truncated ones', () => {
+  it('omit empty texts of a list, and read a truncated list', () => {
     expect(list.write(['', 'a'])).toBe('a');
     expect(list.read(';;a;')).toEqual(['a']);
     expect(list.read('a\\')).toEqual(['a']);
   });
 
-  it('differ from flags, which are true only for 1', () => {
+  it('read a flag as true only if its text is 1', () => {
     expect([flag.read('1'), flag.read(''), flag.read('yes'), flag.write(true), flag.write(false)]).toEqual([true, false, false, '1', '']);
   });
 });

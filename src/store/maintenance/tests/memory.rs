@@ -1,5 +1,5 @@
-//! Tests of merges of more names (stacks and series) than memory may hold: these merges work in pieces, and write the
-//! same rows as other merges.
+//! Tests of merges whose names (stacks and series) exceed the memory limit of maintenance: such a merge works in
+//! pieces, and writes the same rows as a merge with enough memory.
 
 use crate::store::Store;
 use crate::store::common::schema::Table;

@@ -16,7 +16,8 @@ pub(crate) struct Settings {
     pub min_backoff: Duration,
     /// Longest wait before a retry.
     pub max_backoff: Duration,
-    /// Number of failed attempts after which a profile is dropped, if other profiles succeed. 0 means never.
+    /// Number of failed attempts after which a profile is dropped, if the endpoint accepts other profiles of the same
+    /// batch. 0 means never.
     pub max_retries: u64,
     /// True if a request that was refused with HTTP status 429 is retried.
     pub retries_429: bool,
