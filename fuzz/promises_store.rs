@@ -1,5 +1,5 @@
-//! Promise about a store for any profile: the store refuses the profile, or stores and flushes it. The store stays
-//! healthy and starts again.
+//! A promise of the store: whatever a profile contains, the store either refuses it, or stores and flushes it. The
+//! store stays healthy, and it can be restarted.
 //!
 //! The target `store_flush` and `integration/fuzzing.rs` use this store. In: the uncompressed bytes of a profile. Out:
 //! nothing, or a panic. The store works in temporary folders, in memory if possible.
@@ -11,9 +11,9 @@ use alluvium::store::{Limits, Store, StoreConfig, SyncMode};
 use alluvium_profile::{Labels, RawProfile, SinkErrorKind};
 use alluvium_telemetry::metrics::Scope;
 
-/// Number of profiles between two flushes. `START_EVERY` is the number between two restarts. A restart replays the log
-/// once and then uses a new folder.
+/// Number of profiles between two flushes.
 const FLUSH_EVERY: u64 = 64;
+/// Number of profiles between two restarts. A restart replays the log once. The next profile begins a new folder.
 const START_EVERY: u64 = 4096;
 
 /// A store that accepts one profile after the other.

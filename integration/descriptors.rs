@@ -101,7 +101,8 @@ async fn without_descriptors_a_server_lives_and_afterwards_it_does_everything() 
         assert!(matches!(flushed, 204 | 503), "{flushed}");
     }
     server.check();
-    // The count is read before the time. The limit is one message per ten seconds, plus the first.
+    // The server logs at most one message per ten seconds, plus the first. The messages are counted before the time is
+    // read, so that a message between the two is not counted.
     let said = complaints();
     let most = 1 + usize::try_from(started.elapsed().as_secs() / 10).unwrap();
     assert!(said <= most, "{said} lines in {:?}", started.elapsed());

@@ -1,4 +1,5 @@
-//! Evaluates expressions and converts values to types, one per line, for the groups `expr` and `conv`.
+//! Produces the output of the case groups `expr` and `conv`. In `expr`, each input line is an expression to evaluate.
+//! In `conv`, each input line is a conversion of a value to a type.
 //!
 //! Besides the standard library, the scope has `secret` (the secret `hush`), `capsule` (of the kind `test.Thing`),
 //! `receiver` (a profile receiver) and `nothing` (null).

@@ -110,9 +110,9 @@ async fn send(receiver: String, disk: Disk, next: Arc<AtomicU64>, stop: Shutdown
     kept
 }
 
-/// Returns the number of changes after which a profile that was acknowledged at `position` is surely synced. These are
-/// all changes up to the next sync of the segment that was written last. If the profile is in an earlier segment, the
-/// collector synced that segment before it began the last one.
+/// Returns the number of disk changes after which a profile is surely synced. `position` is the number of changes
+/// before its acknowledgement. The last counted change is the next sync of the segment that was then written last.
+/// If the profile is in an earlier segment, the collector synced that segment before it began the last one.
 fn synced(changes: &[Change], segments: &BTreeSet<u64>, position: usize) -> Option<usize> {
     let segment = changes[..position].iter().rev().find_map(|change| match change {
         Change::Write { node, .. } => segments.get(node),

@@ -111,8 +111,8 @@ pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     }
 }
 
-/// Returns a controller for all components. The `logging` block of the configuration configures `logs`. Without the
-/// block, `flags`, the settings of the command line, apply. This controller has no listener and requests no remote
+/// Returns a controller for all components. The `logging` block of the configuration configures `logs`. If there is no
+/// such block, the settings of the command line apply (`flags`). This controller has no listener and requests no remote
 /// configuration.
 #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the demo uses it"))]
 pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
@@ -336,8 +336,8 @@ impl Routes {
     }
 }
 
-/// Returns a line for `/-/healthy` if the last load failed, and an empty text otherwise. After a failed load, healthy
-/// components run the previous configuration. `what` names the load.
+/// Returns a line for `/-/healthy` if the last load failed, and an empty text otherwise. All components can be healthy
+/// nevertheless, because they still run the previous configuration. `what` names the load.
 fn last_load(controller: &Controller, what: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {

@@ -1,7 +1,7 @@
 //! All texts that profiles of a recording refer to, one after the other in one buffer.
 //!
-//! The texts cannot be borrowed from the recording. Its strings may be in any encoding, and a name consists of two
-//! strings.
+//! The texts cannot be borrowed from the recording, because its strings are not always UTF-8, and because the name of a
+//! function is put together from two strings: its class and its method.
 
 use std::hash::BuildHasher;
 

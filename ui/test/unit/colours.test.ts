@@ -27,7 +27,7 @@ describe('the package of a name', () => {
     expect(placeOf('do_syscall_64', '[kernel.kallsyms]')).toEqual({ package: 'kernel', runtime: true });
   });
 
-  it('has a short name', () => {
+  it('loses its path in a short name', () => {
     expect(shortName('github.com/acme/shop/checkout.(*Service).Place')).toBe('checkout.(*Service).Place');
     expect(shortName('slices.SortFunc[go.shape.[]github.com/a/b.T]')).toBe('slices.SortFunc[go.shape.[]github.com/a/b.T]');
     expect(shortName('main.main')).toBe('main.main');

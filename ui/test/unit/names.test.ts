@@ -20,7 +20,7 @@ describe('a name in a link', () => {
     expect(exactly('main.main')).toBe('=main.main');
   });
 
-  it.each(LONG.map((name) => [name.slice(0, 12), name]))('of 10,000 characters is short, and is found again: %s', (_, name) => {
+  it.each(LONG.map((name) => [name.slice(0, 12), name]))('is shortened if it is too long, and is found again: %s', (_, name) => {
     const others = [`${name}y`, `y${name}`, name.slice(1), name];
     expect(encodeURIComponent(nameText(name)).length).toBeLessThan(1000);
     expect(findName(others, nameText(name))).toBe(3);

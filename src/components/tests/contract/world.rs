@@ -80,7 +80,8 @@ fn converse(mut stream: TcpStream, answer: fn(&str) -> Option<String>) {
     }
 }
 
-/// Returns the response that a component needs to be built.
+/// Returns the response to a request for `path`: success for the paths that some components request while they are
+/// built, and the status 404 for all other paths.
 fn help(path: &str) -> String {
     let body = match path {
         path if path.starts_with("/text") => "text",

@@ -1,9 +1,9 @@
 //! The lane of one receiver: a bounded queue. While the queue contains batches, a task passes them to the receiver.
 //!
-//! In: batches. Out: the receiver's responses, in the order of the batches. The sender waits a short time for the
-//! response. If the response takes longer, the batch stays in the lane, and the sender receives the result that
-//! [`Unanswered`] names. If the lane is full, or the receiver takes too long, the profiles of the batch are dropped and
-//! counted.
+//! In: batches. Out: the receiver's responses, in the order of the batches. The sender waits for a response for at most
+//! `Patience::sender`. After that time, the batch stays in the lane, and the sender receives the result that
+//! [`Unanswered`] names. If the lane is full, or the receiver does not respond within `Patience::lane`, the profiles of
+//! the batch are dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
