@@ -379,7 +379,7 @@ fn cases() -> Vec<Case> {
     let mut wide: Vec<(&str, &str)> = LABELS.to_vec();
     wide.extend(names.iter().map(|name| (name.as_str(), long.as_str())));
     let compressed: Bytes = pprof::gzip(&names_of_nothing()).into();
-    // The body has two gzip members. The trailer of the last member claims that there are four bytes.
+    // The body has two gzip members. The trailer at its end gives the size of only the last member: four bytes.
     let lying: Bytes = [compressed.as_ref(), &pprof::gzip(&[0x48, 0, 0x50, 0])].concat().into();
     vec![
         refused(
@@ -601,7 +601,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
                 let case = &all[(client_number + round * 7) % all.len()];
                 let (status, text) = send(&http, &url, case.body.clone()).await;
                 let shown: String = text.chars().take(300).collect();
-                // If many profiles arrive at the same time, the server may temporarily refuse those within the bounds.
+                // If many profiles arrive at the same time, the server may temporarily refuse any of them.
                 let fine = if case.refused.is_none() {
                     [200, 503, 429]
                 } else {

@@ -9,7 +9,8 @@ use crate::files::FileId;
 use crate::proc::ProcessKey;
 use alluvium_unwind::Stop;
 
-/// An address in a binary, or an entry without a binary, for which [`FileId`] has a special id.
+/// An entry of a stack: an address in a binary, or an entry that belongs to no known binary, such as the name of a
+/// thread. [`FileId`] has a special id for each kind of entry without a binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
     pub file: FileId,
@@ -81,8 +82,8 @@ pub struct FrameSources {
 /// Counts of ticks since the start of the profiler.
 ///
 /// `expected` is the sum of `missed` and `ticks`, and `ticks` is the sum of `stacks`, `snapshots`, `ring_full`, `idle`
-/// and `ignored`. Each record written to the ring (`stacks` and `snapshots`) is in a window (`samples`, the sum of
-/// `by_stop`), `filtered`, `malformed`, or in transit.
+/// and `ignored`. Each record written to the ring (`stacks` and `snapshots`) is counted as `samples`, `filtered` or
+/// `malformed`, unless it is still in transit. `samples` is the sum of `by_stop`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// Ticks that were due: the running time of all clocks, divided by their period.
@@ -131,7 +132,7 @@ pub struct Window {
     pub accounts: Accounts,
     /// Ticks per second of each CPU at the end of the window.
     pub hertz: u32,
-    /// Stacks with their copies, if the settings enable them.
+    /// User stacks, each with a copy of its first bytes. Empty unless the settings enable such copies.
     pub copies: Vec<Copied>,
 }
 

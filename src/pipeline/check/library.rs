@@ -82,7 +82,7 @@ impl Parsed {
         })
     }
 
-    /// Analyses one of the declarations, at most once.
+    /// Analyses one of the declarations. Does nothing if the declaration has already been analysed.
     pub(crate) fn analyze(&self, declare: &Arc<Declare>, catalog: &Catalog, minimum: Stability) {
         let imports = self.imports.keys().cloned().collect();
         let env = Env {

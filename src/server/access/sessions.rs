@@ -23,7 +23,8 @@ pub(super) enum Proof {
     Token(Digest),
     /// A password: the user and the hash of the password.
     Password(Arc<str>, Arc<[u8]>),
-    /// The identity of an issuer's token. The server does not keep the token, so it cannot check the token again.
+    /// The identity that the token of an OIDC issuer contained. The server does not keep the token, so it cannot check
+    /// the token again, and this proof stays valid until the session ends.
     Claims(Arc<Identity>),
 }
 

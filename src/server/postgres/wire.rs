@@ -1,8 +1,8 @@
 //! Messages over a stream: reads them with a limit on their size, and writes them through one buffer.
 //!
 //! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::disconnected`] detects a disconnect,
-//! and keeps the bytes that the client sends meanwhile. The buffer of a large message is charged to the memory of the
-//! port until the message was handled or sent.
+//! and keeps the bytes that the client sends meanwhile. All connections of the PostgreSQL port share a memory budget.
+//! The buffer of a large message is charged to this budget until the message has been handled or sent.
 
 use std::sync::Arc;
 use std::time::Duration;

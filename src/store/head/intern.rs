@@ -1,4 +1,5 @@
-//! Texts stored once, in a few buffers with a table of indices. A million names need only some thousand allocations.
+//! Stores each distinct text once, in buffers of up to [`CHUNK_TEXTS`] texts, with a table of indices. A million
+//! names therefore need only a few thousand allocations.
 //!
 //! Readers share the buffers ([`SharedTexts`]) and look up texts without the lock of the head.
 

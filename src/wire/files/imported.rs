@@ -104,8 +104,8 @@ impl ImportedProfile {
             kind: meaning.kind,
             unit: meaning.unit,
         };
-        // Commands accept short names such as `cpu` for profile types. A short name stands for a type with a period
-        // type, so it would not select a profile without a period type.
+        // Every profile gets a period type, because commands accept short names such as `cpu` for profile types. These
+        // names stand for types with a period type, and would not select a profile without one.
         let period_type = match kind.kind {
             "samples" => ValueType {
                 kind: "cpu",

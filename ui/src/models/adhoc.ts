@@ -44,7 +44,7 @@ export function createAdhoc(text: AdhocText, file: Accessor<File | null>, baseli
     const dropped = text.id() === '' ? file() : null;
     return dropped === null && text.id() === '' ? null : { file: dropped, id: text.id(), type: text.of(), baseline: baseline() };
   });
-  /** The current file. The view never shows the data of another file for it. */
+  /** The selected file, or its id. Data that was loaded for a different file is not shown. */
   const current = (): File | string => text.id() || (file() ?? '');
   const loaded = createLoader(question, async (asked, signal): Promise<Look> => {
     const { profileTypes, profileType: shown, flamegraph, difference } = await lookAt(asked, signal);

@@ -13,7 +13,7 @@ export type RecipeText = Pick<Reader<typeof FLAME>, keyof Recipe>;
 /** The values of the URL that determine which part of the graph has to be loaded. */
 export type ShownText = RecipeText & Pick<Reader<typeof FLAME>, 'pane' | 'focus'>;
 
-/** Graphs with more nodes than this are transformed in the worker, because that takes longer than a frame of the screen. */
+/** Graphs with more nodes than this are transformed in the worker, because the transformation takes longer than a screen refresh. */
 const AT_ONCE = 15_000;
 
 export const readRecipe = (at: RecipeText): Recipe => ({

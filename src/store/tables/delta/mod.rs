@@ -184,8 +184,8 @@ impl DeltaTable {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
 
-    /// Returns the random number of the last process that recorded its number when it committed as `writer`, or `None`
-    /// if only older programs committed, which record no number.
+    /// Returns the random number that was last recorded with a commit of `writer`, or `None` if there is none. The
+    /// number identifies the process that committed. Older programs record no number.
     pub(crate) fn process(&self, writer: &str) -> Result<Option<u64>, StoreError> {
         transactions::process(&self.snapshot, self.engine.as_ref(), writer)
             .map_err(StoreError::table("read the transactions of", self.table))
@@ -319,8 +319,8 @@ impl DeltaTable {
         synced.map_err(KernelError::IOError)
     }
 
-    /// Waits before the next attempt if the table is in a bucket, because another writer committed first. The wait is
-    /// random, and its maximum grows with the number of attempts.
+    /// Waits before the next attempt to commit, after another writer has committed first. The wait is random, and its
+    /// maximum grows with the number of attempts. If the table is not in a bucket, returns at once.
     fn wait_before_retry(&self, attempt: usize) {
         if self.root.bucket().is_some() {
             let max = 10u64 << attempt.min(6);
