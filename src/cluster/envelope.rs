@@ -45,7 +45,7 @@ pub(super) enum Refused {
     Secret,
     /// The datagram comes from a member, but does not contain a valid message.
     Malformed,
-    /// The message names an unknown member, but the maximum number of members is already known.
+    /// The message names an unknown member, but the list of known members already has its maximum length.
     Full,
 }
 

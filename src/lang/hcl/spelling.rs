@@ -20,7 +20,7 @@ pub(crate) enum BlockContext {
 }
 
 impl BlockContext {
-    /// Returns the context of the inner blocks of a block that is in this context and has the name `block`.
+    /// Returns the context inside a block. The block is in the context `self`, and its name is `block`.
     pub(crate) fn inner(self, block: &str) -> Self {
         match block {
             "declare" | "foreach" | "template" => self,

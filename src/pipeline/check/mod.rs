@@ -2,8 +2,8 @@
 //! environment variable.
 //!
 //! In: texts and the definitions of components. `validate::analyze` reads the statements of every scope into a
-//! [`graph::Graph`]. Scopes are the configuration itself, the body of a `declare`, and the template of a `foreach`. The
-//! function also resolves references, orders the nodes, and checks every block against its schema. Out: the graph, and
+//! [`graph::Graph`]. Scopes are the configuration itself, the body of a `declare`, and the template of a `foreach`.
+//! `analyze` also resolves references, orders the nodes, and checks every block against its schema. Out: the graph, and
 //! diagnostics. Nothing here depends on the running components.
 
 mod analyzer;

@@ -1,5 +1,5 @@
-//! Settings that do not belong to components, and that the program around the controller applies: the protection of the
-//! listener, and the configuration from a server.
+//! Settings that the program around the controller applies, because they do not belong to components: the protection of
+//! the listener (block `http`), and the remote configuration (block `remotecfg`).
 //!
 //! During a load the program *prepares* the settings without changing anything, and returns a function. The controller
 //! calls that function after the load has succeeded.
@@ -15,10 +15,11 @@ use alluvium_lang::{Diagnostic, codes};
 
 /// Applies prepared settings; called once the configuration is in force.
 pub type Apply = Box<dyn FnOnce() + Send>;
-/// Prepares the protection of the listener: reads certificates, changes nothing. An error contains a path in the block.
+/// Prepares the protection of the listener: reads certificates, changes nothing. The path of an error is relative to
+/// the block.
 pub(crate) type PrepareHttp = Arc<dyn Fn(&HttpSettings) -> Result<Apply, ArgumentError> + Send + Sync>;
-/// Prepares the configuration from a server: reads certificates, changes nothing. The settings are `None` if there is
-/// no block or no URL. An error contains a path in the block.
+/// Prepares the remote configuration: reads certificates, changes nothing. The settings are `None` if there is no block
+/// or no URL. The path of an error is relative to the block.
 pub(crate) type PrepareRemote = Arc<dyn Fn(Option<&RemoteSettings>) -> Result<Apply, ArgumentError> + Send + Sync>;
 
 /// Refuses settings of the listener, in a program that has none.

@@ -33,7 +33,7 @@ use alluvium_profile::ids::Id;
 use alluvium_profile::labels::SERVICE_NAME;
 use alluvium_profile::{Labels, SeriesId, StackId, TimeSpan};
 
-/// Memory of a frame in a list without its texts, in bytes: its numbers and offsets.
+/// Size in bytes of one frame in a list, not counting the frame's texts: its numbers and offsets.
 const ROW_BYTES: usize = 44;
 /// Maximum size of the frames in one batch in bytes. A batch of a single row may have more.
 const PART_BYTES: usize = 16 << 20;

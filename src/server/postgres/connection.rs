@@ -132,7 +132,7 @@ impl Connection {
             *next += 1;
             count += 1;
             // If the deadline of the query passes during the send, the connection ends, because a message may have been
-            // sent only in part. With the connection, the rows are released.
+            // sent only in part. The end of the connection also releases the rows.
             tokio::time::timeout_at(rows.ends_at, self.wire.send_some())
                 .await
                 .map_err(|_| {

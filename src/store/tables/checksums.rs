@@ -25,7 +25,7 @@ use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 const BLOCK_BYTES: u64 = 16 << 10;
 /// Key of the file metadata that holds the checksums of the blocks, 8 hexadecimal digits each.
 const KEY: &str = "alluvium.sums";
-/// Maximum size in bytes of a file that is read into memory to be verified, because it has no block checksums. The
+/// Maximum size in bytes of a file without block checksums that readers verify in memory and then keep there. The
 /// limit is small, because several dozen files may be open at once.
 const MEMORY_BYTES: u64 = 1 << 20;
 
@@ -308,7 +308,7 @@ pub(crate) fn hash_of(mut reader: impl Read) -> io::Result<u64> {
 }
 
 impl Blocks {
-    /// Returns verified bytes, or fewer than requested at the end of the file.
+    /// Returns the bytes of a range after verifying them. At the end of the file, they are fewer than requested.
     fn read(&self, range: &Range<u64>) -> io::Result<Bytes> {
         let range = range.start..range.end.min(self.sums.size);
         if range.is_empty() {

@@ -5,8 +5,8 @@
 //! of 15 seconds. The model: a service has endpoints and background work. Each is a trunk of frames under which call
 //! paths branch. Paths are drawn by Zipf's law, and the load of endpoints rises and falls over minutes, so that stacks
 //! repeat from tick to tick as in reality. A heap is a list of allocation sites that changes slowly. Allocations since
-//! the previous tick vary around a rate per site, as if the collector had computed the difference of two scrapes. The
-//! program does not contain this module.
+//! the previous tick vary around a rate per site, as if the collector had computed the difference of two scrapes. Only
+//! tests and benchmarks use this module; it is not in the program `alluvium`.
 
 use crate::Labels;
 use crate::labels::{PROFILE_NAME, SERVICE_NAME};

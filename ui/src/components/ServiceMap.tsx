@@ -16,7 +16,7 @@ export interface ServiceMapProps extends ServiceLinks {
   prices: Prices | null;
 }
 
-/** Maximum number of rectangles. In each group, the smaller services share one rectangle. */
+/** Maximum number of services with their own rectangle. In each group, all smaller services share one more rectangle. */
 const MOST_TILES = 300;
 const HEAD = 18;
 /** Least size of a rectangle with a readable name, in pixels. */

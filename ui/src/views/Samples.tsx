@@ -1,4 +1,4 @@
-// The Samples view: single profiles over time. An opened profile shows its labels, its flame graph, and its pprof file.
+// The Samples view: single profiles over time. For an opened profile, it shows the labels and the flame graph, and offers the pprof file.
 
 import { createMemo, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';

@@ -175,7 +175,7 @@ impl Change {
 impl Entry {
     /// Approximate number of bytes that the entry keeps alive.
     pub(super) fn weight(&self) -> usize {
-        // Label names and values are shared with the data and do not count. 100 bytes per label cover the set.
+        // Label names and values are shared with the data and do not count. The set takes about 100 bytes per label.
         let labels = |labels: &LabelSet| labels.len() * 100;
         64 + match self {
             Self::Target(set) => labels(set),

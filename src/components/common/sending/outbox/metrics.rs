@@ -1,5 +1,5 @@
-//! Metrics of the requests to endpoints. If Alloy also has a metric of `pyroscope.write`, the metric has the same name
-//! here.
+//! Metrics of the requests to endpoints. The metrics that `pyroscope.write` also has in Alloy have the same names as
+//! there.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
