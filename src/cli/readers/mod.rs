@@ -1,4 +1,4 @@
-//! Commands that read one merged profile, from a server or from files, and print, draw or write it.
+//! Commands that read a merged profile from a server or from files, and print, draw or write it. `diff` reads two.
 
 pub(in crate::cli) mod compare;
 pub mod flamegraph;

@@ -55,7 +55,7 @@ pub enum StoreError {
         place: PathBuf,
         /// Number of the last segment that this table contains.
         committed: u64,
-        /// Number of the last segment that all tables contained.
+        /// Number of the last segment that all tables contained, according to the file `COMMITS`.
         flushed: u64,
     },
     /// Some tables contain a flush that other tables lack, and the log does not hold all profiles of that flush.

@@ -31,7 +31,7 @@ pub(super) struct Worker {
     pub(super) metrics: Metrics,
     pub(super) published: Arc<Published>,
     pub(super) lifecycle: Arc<Lifecycle>,
-    /// Recently stored profiles. After a deletion, the profiles of its tenant are forgotten.
+    /// Keys of the recently stored profiles, by tenant. A deletion clears the keys of its tenant.
     pub(super) repeats: Arc<Repeats>,
     pub(super) tables: Exchanger,
     /// Live files that are known to be damaged.

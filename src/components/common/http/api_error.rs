@@ -1,4 +1,4 @@
-//! Errors of requests to a web API, of its responses, and of the lists in them.
+//! Errors of calls to a web API: an invalid or failed request, an unusable response, or a list that is too long.
 
 use std::str::Utf8Error;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(crate) enum RequestError {
     Refused {
         /// Status of the response.
         status: StatusCode,
-        /// The beginning of the reason in the body.
+        /// The reason in the body of the response, possibly shortened.
         reason: String,
     },
 }

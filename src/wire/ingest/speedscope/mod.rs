@@ -4,7 +4,7 @@
 //! In: JSON. Out: one profile for each name and unit. The application's name and the unit determine the meaning of the
 //! values: times become nanoseconds whatever their unit, bytes stay bytes, and values without a unit are counts, as in
 //! folded text. Pyroscope differs in two ways. It ignores the unit of a single profile. It multiplies times by the
-//! factor of their unit, except for the time up to an event that begins a call.
+//! factor of their unit, but not the caller's time between the preceding event and the start of a nested call.
 
 mod file;
 mod stacks;
@@ -38,7 +38,7 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 /// Label with the name of a profile, if a file has several.
 const NAME_LABEL: &str = "profile_name";
 
-/// Maximum number of profiles in a file, one per thread. Each becomes separate columns.
+/// Maximum number of profiles in a file, which often has one per thread. Each name and unit needs columns of its own.
 const MAX_PROFILES: usize = 1000;
 
 /// Memory in bytes for each profile, for each object (a frame or an event) and for each further element of a list.
@@ -54,7 +54,7 @@ fn is_like(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{") && memmem::find(body, SCHEMA.as_bytes()).is_some()
 }
 
-/// Upper bound for the contents of a file, computed from its commas and braces.
+/// Upper bound for the contents of a file, computed from the number of its commas, braces and brackets.
 struct Outline {
     objects: usize,
     elements: usize,
@@ -174,7 +174,7 @@ fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) ->
         let scale = meaning.scale;
         return Ok((meaning, scale));
     }
-    // A value with a unit is not a count, even with a sample rate of 0.
+    // A sample rate of 0 turns values into counts. Values with a unit are never counts, so that rate is ignored.
     let query = &IngestQuery {
         sample_rate: query.sample_rate.filter(|rate| *rate != 0),
         ..query.clone()
