@@ -15,8 +15,8 @@ use crate::{Servers, ask, merged, process, quantiles, report, rounded};
 /// Time that a line of the output covers.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Pushes for `common.seconds`, requests a flame graph every second, and prints a line for every ten seconds and a
-/// final line for everything.
+/// Sends pushes for `common.seconds` and meanwhile requests a flame graph about once a second. Prints a line for every
+/// ten seconds, and a final line for the whole run.
 pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     let running = Launch::ours(given, "data")?.start().await?;
     let Running { common, server, .. } = &running;

@@ -99,7 +99,8 @@ fn address(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
 }
 
-/// Parses objects and bytes from ` 12: 3456 [0: 0]`. jemalloc counts the numbers in brackets only with `prof_accum`.
+/// Parses objects and bytes from ` 12: 3456 [0: 0]`. The numbers in brackets also count freed memory. They are zero
+/// unless jemalloc runs with `prof_accum`.
 fn live(counts: &str) -> Option<(f64, f64)> {
     let mut words = counts.split_whitespace();
     let objects = words.next()?.strip_suffix(':')?.parse().ok()?;

@@ -24,7 +24,7 @@ const ROWS: usize = 30;
 pub struct DiffArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Selector to compare with, in the form of SELECTOR. Defaults to SELECTOR itself.
+    /// Selector of the profiles to compare with. It has the form of the positional argument, and defaults to it.
     #[arg(long, value_name = "SELECTOR", conflicts_with = "base_files")]
     pub base: Option<String>,
     /// Start of the time range to compare with. By default, this range is as long as the range from --from to

@@ -12,7 +12,7 @@ const USAGE: Usage = Usage {
     counts: &[3],
 };
 
-/// Returns the table function over the data of a query, under one of its two names.
+/// Returns the table function with the name `name`, one of its two names. The function reads the data of `context`.
 pub(crate) fn function(name: &'static str, context: Arc<Context>) -> TableFunction {
     TableFunction {
         name,

@@ -8,8 +8,8 @@ use alluvium_profile::pprof::Profile;
 /// Start of the removed type parameters.
 const GO_SHAPE: &str = "[go.shape.";
 
-/// The new names of functions. There is one for each distinct text of the profile, so that a long name is copied once
-/// even if many functions share it.
+/// The new names of functions. Functions whose old names are the same text of the profile share one new name, so that a
+/// long name is copied only once.
 pub(crate) struct GoNames {
     /// Maps the address and length of the old name to an index in `names`, or to `None` if the name stays. Texts with
     /// the same address and length are equal.

@@ -52,7 +52,7 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
         fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
         act(&path, "removed an unfinished write".to_owned());
     }
-    // Logs in a bucket have no checksums of this store.
+    // The store writes checksums only for table logs in a folder, not for those in a bucket.
     if let Some(tables) = root.folder() {
         for table in Table::ALL {
             let log = tables.join(log_of(table));
@@ -137,8 +137,8 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
     Ok(actions)
 }
 
-/// Makes the file `COMMITS` name only the segments that the tables contain, and every process that the tables name.
-/// Returns false if folder and tables agree already.
+/// Makes the file `COMMITS` agree with the tables: it then claims no segment that a table lacks, and lists every
+/// process that the tables name. Returns false if folder and tables agree already.
 fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
     if check_log::contradictions(dir, root, writer)?.is_empty() {
         return Ok(false);

@@ -144,7 +144,7 @@ enum Weight {
     Bytes,
 }
 
-/// Values that a profile of a file counts.
+/// Kind of values in a profile that [`read`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
     /// CPU time between a sample and the preceding one.
@@ -314,8 +314,8 @@ impl<'f, 'a> Tables<'f, 'a> {
         })
     }
 
-    /// Returns the call of a row of the stack table, below the frame of the thread. `known` contains the calls of the
-    /// rows that were resolved before.
+    /// Returns the node of the call tree for the row `stack` of the stack table. `root` is the node of the thread.
+    /// `known` contains the nodes of the rows that were resolved before.
     fn call(
         &self,
         tree: &mut CallTree,
@@ -323,7 +323,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         root: NodeId,
         stack: u32,
     ) -> Result<NodeId, Problem> {
-        // Rows from `stack` up to its first caller with a known call.
+        // The rows without a known node: `stack`, then its callers.
         let mut path = Vec::new();
         let mut node = root;
         let mut next = Some(stack);

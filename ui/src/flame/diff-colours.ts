@@ -10,7 +10,7 @@ import type { Pair } from './diff.ts';
 const HUES: Record<Contrast, readonly [more: number, less: number]> = { 'red-green': [25, 150], 'orange-blue': [65, 250] };
 const STEPS = 6;
 const FULL = 2;
-/** A ratio counts as no change if its binary logarithm is smaller than this: 0.06 is the logarithm of the ratio 1.04. */
+/** A ratio counts as no change if the absolute value of its binary logarithm is smaller than this. 0.06 stands for a ratio of about 1.04. */
 const NONE = 0.06;
 
 /** Returns the strength of a change, from -1 for removed to 1 for new; 0 for no change. */
@@ -31,7 +31,7 @@ export function diffScale(palette: Contrast, dark: boolean): readonly string[] {
   });
 }
 
-/** Returns a colour of the scale. A change is never grey. */
+/** Returns the colour of a pair from the scale. Only a pair whose strength is 0 is grey. */
 export function diffColour(scale: readonly string[], pair: Pair): string {
   const power = strength(pair);
   const step = Math.sign(power) * Math.ceil(Math.abs(power) * STEPS);

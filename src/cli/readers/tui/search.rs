@@ -1,4 +1,4 @@
-//! Search with the syntax of the web page: text in any case, `/regular expression/` or `=a whole name`.
+//! Search with the syntax of the web page: case-insensitive text, `/regular expression/` or `=a whole name`.
 //!
 //! In: the typed text. Out: the matching names, the sum of the matching frames without nested matches, and the frames
 //! to step through, the largest first.

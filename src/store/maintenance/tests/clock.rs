@@ -19,7 +19,7 @@ use alluvium_testing::tenant_id;
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// The time that the wall clock shows since 1970, and the time that has really passed.
+/// The time of the wall clock since 1970, and the time of the monotonic clock. Only the wall clock jumps.
 type Hands = Arc<Mutex<(Duration, Duration)>>;
 
 fn with_clock(dir: &std::path::Path, hands: &Hands) -> StoreConfig {

@@ -34,8 +34,8 @@ macro_rules! stores {
         pub(super) struct Cluster {
             /// Selects the objects whose labels are added to targets.
             pub(super) attached: AttachMetadata,
-            /// Label texts of all stores. The stores share one set, because a text in two sets would never count as
-            /// unused.
+            /// Label texts of all stores. The stores share one set. If a text were in two sets, each set would count
+            /// as a user of the text, and neither would ever remove it.
             pub(super) texts: Texts,
             $( pub(super) $store: Store<$kind>, )*
         }
@@ -115,7 +115,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the pod that an address belongs to.
+    /// Returns the pod that a reference names, if it names a known pod.
     pub(super) fn pod(&self, reference: Option<&Reference>) -> Option<(Key, &Kept<Pod>)> {
         let key = pod_key(reference?)?;
         let pod = self.pods.get(&key)?;
