@@ -11,7 +11,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::TENANTS;
 
-/// Profiles that the work on one folder has reported, in all rounds so far (in `unsynced`: in all lives of the store).
+/// The profiles that pushes to one folder and its maintenance have reported, in all rounds so far. In the test
+/// `unsynced`, a round is a life of the store.
 #[derive(Default, Clone)]
 pub(crate) struct Ledger {
     kept: HashMap<String, BTreeSet<u64>>,
@@ -22,14 +23,15 @@ pub(crate) struct Ledger {
 /// Profiles of a tenant that may be removed, and profiles that must be removed.
 #[derive(Default, Clone)]
 struct Taken {
-    /// Numbers of profiles that the work may remove, recorded before the profiles are pushed.
+    /// Numbers of profiles that a removal may affect, recorded before the profiles are pushed.
     sent: BTreeSet<u64>,
-    /// Profiles that were acknowledged before the last flush, and that the current or next work removes.
+    /// Profiles of `sent` that were acknowledged at the last report `mark`. The removal after it removes all of them.
     marked: BTreeSet<u64>,
+    /// True while a removal runs.
     is_under_way: bool,
-    /// Profiles that earlier work may have removed: all profiles that were sent before this work ended.
+    /// Profiles that earlier removals may have removed: all profiles that were sent before the end of such a removal.
     may_be_gone: BTreeSet<u64>,
-    /// Profiles that finished work has removed.
+    /// Profiles that finished removals have removed.
     gone: BTreeSet<u64>,
 }
 
@@ -69,7 +71,7 @@ impl Ledger {
         self.kept.values().map(BTreeSet::len).sum()
     }
 
-    /// Returns the number of a tenant's profiles that finished work has removed.
+    /// Returns the number of a tenant's profiles that finished removals have removed.
     pub(crate) fn gone(&self, tenant: &str) -> usize {
         self.taken.get(tenant).map_or(0, |taken| taken.gone.len())
     }
@@ -78,8 +80,8 @@ impl Ledger {
         self.taken.entry(tenant.to_owned()).or_default()
     }
 
-    /// Records that the process was killed. If work was under way, it may have removed any profile that was sent so
-    /// far.
+    /// Records that the process was killed. If a removal was under way, it may have removed any profile that was sent
+    /// so far.
     pub(crate) fn killed(&mut self) {
         for taken in self.taken.values_mut() {
             if taken.is_under_way {
@@ -157,7 +159,7 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
     if samples_are_whole {
         compare("the sample", &samples);
     }
-    // The sums by name must include all profiles that no work can have removed.
+    // The sums by name must include all profiles that no removal can have removed.
     let mut least = Sums::new();
     for number in kept.iter().filter(|number| !taken.may_be_gone.contains(number)) {
         *least.entry((function_of(*number), service_of(*number))).or_insert(0) += number;
@@ -179,7 +181,7 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
 /// Sums of values by function and service.
 type Sums = BTreeMap<(String, String), u64>;
 
-/// Returns the function of the single sample that `numbered_at` makes.
+/// Returns the function of the single sample in the profile that `numbered_at` creates for a number.
 fn function_of(number: u64) -> String {
     format!("work_{}", number % 50)
 }

@@ -36,7 +36,8 @@ pub enum StartError {
     /// A perf event could not be opened.
     #[error("cannot open a perf event on cpu {cpu}: {error}{}", hint(.error))]
     PerfEvent { cpu: u32, error: io::Error },
-    /// Files that processes name cannot be opened within the roots of the processes.
+    /// The system call `openat2` does not exist or is denied. The profiler needs it to open files of other processes
+    /// within the root folders of these processes.
     #[error(
         "cannot open files within the roots of processes (the system call openat2 needs Linux 5.6, and a seccomp \
          filter may deny it): {0}"
@@ -73,7 +74,7 @@ const BPF: &str = "CAP_BPF (or CAP_SYS_ADMIN)";
 
 /// Bits of the required capabilities(7). Any bit of a row is sufficient.
 const CAPABILITIES: [(&str, &[u32]); 3] = [
-    // Capabilities that profiling by perf events alone also requires come first, so that they are reported first.
+    // Profiling without the BPF program, by perf events alone, also requires the first two. They are reported first.
     ("CAP_PERFMON (or CAP_SYS_ADMIN)", &[38, 21]),
     ("CAP_SYS_PTRACE", &[19]),
     (BPF, &[39, 21]),

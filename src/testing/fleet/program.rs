@@ -90,9 +90,9 @@ pub(super) struct Endpoint {
 pub(super) struct Site {
     pub(super) stack: u32,
     pub(super) size: i64,
-    /// Mean number of samples of the heap in use.
+    /// Mean number of sampled objects that are in use.
     pub(super) live: f64,
-    /// Mean number of samples of allocations per tick.
+    /// Mean number of sampled allocations per tick.
     pub(super) rate: f64,
     pub(super) period: f64,
     pub(super) phase: f64,

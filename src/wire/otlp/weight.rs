@@ -21,8 +21,8 @@ const MESSAGE_BYTES: usize = 288;
 /// Memory in bytes of a profile, the largest message, in a list that has room for twice as many profiles.
 const PROFILE_BYTES: usize = 2 * size_of::<Profile>();
 
-/// Memory in bytes of a text or a list of numbers without its contents: the smallest allocation, and a text's own entry
-/// in a list.
+/// Memory in bytes of a text or a list of numbers, besides its contents. Covers the size of the smallest allocation
+/// and, for a text, its entry in the list that contains it.
 const LIST_BYTES: usize = 64;
 
 /// Memory in bytes of a number in a list that has room for twice as many numbers.
@@ -51,9 +51,9 @@ pub fn export(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(messages + budget::max_bytes(body.len()))
 }
 
-/// Returns the maximum memory of the messages of a JSON body in bytes. Counts braces, because every message begins with
-/// one, and commas, because they separate values. Each message may be a profile, so each counts as much as a profile.
-/// Braces and commas in texts only raise the count.
+/// Returns the maximum memory of the messages of a JSON body in bytes. Counts the braces, brackets and quotes with
+/// which messages, lists and texts begin, and the commas between values. Each message may be a profile, so each counts
+/// as much as a profile. If a text contains such characters, they only raise the count.
 fn json(body: &[u8]) -> usize {
     let messages = memchr::memchr_iter(b'{', body).count();
     let lists = memchr::memchr2_iter(b'[', b'"', body).count();

@@ -133,8 +133,8 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Retries the removal for a while, because child processes of a program that the component ended, such as git, may
-    /// still write files.
+    /// Retries the removal for a while. If the component ended a program such as git, the child processes of that
+    /// program may still write files.
     fn drop(&mut self) {
         let deadline = Instant::now() + LONGEST;
         while std::fs::remove_dir_all(self.0.path()).is_err() && self.0.path().exists() && Instant::now() < deadline {
