@@ -36,7 +36,7 @@ pub(crate) struct Impact {
 /// The data that a query would read in files or in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ReadEstimate {
-    /// Number of files of all tables, or of heads.
+    /// Number of files in all tables, or number of heads.
     pub(crate) blocks: u64,
     /// Number of series that may have rows in these files or heads.
     pub(crate) series: u64,

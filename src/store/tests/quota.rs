@@ -104,7 +104,7 @@ async fn a_tenant_beyond_its_rate_is_refused_until_time_has_paid_for_it() {
     assert_eq!(
         limited.push("shop", &["a", "b", "c"]).await,
         [(2, OVER)],
-        "one and a half, rounded up"
+        "1.5 s pay for one and a half profiles, which is rounded up to two"
     );
     limited.limits.replace([]);
     assert_eq!(

@@ -176,7 +176,7 @@ fn a_long_text_in_the_names_of_many_methods_is_refused() {
         &[5, 0, 0u64].map(u64::to_le_bytes).concat()[..],
         &text(&"x/".repeat(5 << 20)),
     ];
-    // All methods have the same name. It is below the limit, but all names together exceed the limit.
+    // The long file name of the module counts for each method. One method is below the limit, all together exceed it.
     let mut code: Vec<Vec<u8>> = (0..5).map(|start| method(5, start, 1, ["", "f", ""])).collect();
     code.push(event(3, 1, 0, 0, &module.concat()));
     events(&mut file, "EventBlock", &code);
