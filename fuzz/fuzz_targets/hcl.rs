@@ -1,6 +1,6 @@
 //! Checks [`promises::hcl`] with the fuzzer's inputs.
 //!
-//! Seeds: the output of `fuzz/seed.sh`, as for `language`.
+//! Seeds: the output of `fuzz/seed.sh`, as for the fuzz target `language`.
 
 #![no_main]
 

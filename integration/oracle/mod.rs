@@ -11,8 +11,8 @@
 //! has a separate stack. In these cases, the test compares the frames up to the missing memory, and Alluvium's
 //! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame that a
 //! signal interrupted: its address is that of the interrupted instruction, but `framehop` would treat it as a return
-//! address. Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that
-//! align their stack), because `framehop` would guess there. If `framehop` could only guess at some other frame, the
+//! address. Second, it evaluates with `gimli` those unwind descriptions in `.eh_frame` that read memory, as for the
+//! frame of a signal and for functions that align their stack, because `framehop` would guess there. If `framehop` could only guess at some other frame, the
 //! walks must agree up to that frame, and the test then excludes the sample. The test prints the number of excluded
 //! samples by the kind of the frame:
 //!
@@ -313,7 +313,7 @@ impl Comparison {
 
 fn report(name: &str, count: &Count) {
     println!(
-        "oracle: {name}: {} samples, {:.1} frames each; {} equal to the outermost frame, {} equal as far as the copy \
+        "oracle: {name}: {} samples, {:.1} frames each; {} equal up to the outermost frame, {} equal as far as the copy \
          reaches, {} differ ({} outside of \
          the kernel); left out {:?}",
         count.samples,

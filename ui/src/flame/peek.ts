@@ -52,7 +52,7 @@ function callsOf(flame: Flame, name: number): { callers: Map<number, number>; ca
   return { callers, callees, root };
 }
 
-/** Whether a node is the outermost call from its caller's function to its own function within its stack. */
+/** Whether no ancestor of a node is a call of the same function by the same caller, so that the call counts only once for a stack. */
 export function firstCall({ name, parent }: Flame, node: number): boolean {
   const [callee, caller] = [name[node], name[parent[node]!]];
   for (let at = parent[node]!; parent[at]! >= 0; at = parent[at]!) if (name[at] === callee && name[parent[at]!] === caller) return false;

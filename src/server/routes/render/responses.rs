@@ -1,4 +1,4 @@
-//! Responses of Pyroscope's plain routes, without HTTP.
+//! Computes the responses of Pyroscope's plain routes. The parent module handles HTTP.
 //!
 //! In: parsed parameters. Out: results of the query engine. Each request occupies one of the slots for running queries.
 //! Selectors, node limits and their errors are the same as in `querier.v1`.
@@ -122,8 +122,8 @@ pub(super) async fn difference(
 }
 
 /// Returns the values of a label, sorted. The values of `__name__` are the profile types. If the request has no times,
-/// the result covers all time. If the length of queries is limited, all labels except `__name__` then cover only the
-/// maximum length before now.
+/// the result covers all time. If the length of queries is limited, a
+/// request without times for any label except `__name__` covers only the maximum length that ends now.
 pub(super) async fn label_values(
     state: &ServerState,
     tenants: &Tenants,
