@@ -131,8 +131,12 @@ fuzz-smoke: ## fuzz every target for a minute (without sanitizer: the code is sa
 fuzz-store: ## send a million mutated profiles through store, flush and start, without coverage feedback; `make test` sends a thousand
 	$(STEP) ALLUVIUM_STORE_FUZZ=$(or $(N),1000000) cargo test --locked --release --test integration any_profile_is_refused_or_stored -- --nocapture
 
+# Folders of this machine and their names in the program, so that builds in other folders are equal (docs/install.md).
+PLACES := $(CURDIR)=/alluvium $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(or $(CARGO_TARGET_DIR),target))=/target
+
 release: ## build the optimised program for a release
-	cargo build --locked --profile dist --bin alluvium
+	RUSTC_WRAPPER='$(CURDIR)/.ci/rustc' RUSTFLAGS='$(RUSTFLAGS) $(PLACES:%=--remap-path-prefix=%)' \
+		CFLAGS='$(CFLAGS) $(PLACES:%=-ffile-prefix-map=%)' cargo build --locked --profile dist --bin alluvium
 
 sbom: ## write bills of materials of the program and of the page as CycloneDX to target/sbom; installs cargo-cyclonedx if it is missing
 	@cargo cyclonedx --version >/dev/null 2>&1 || cargo install cargo-cyclonedx --version 0.5.9 --locked

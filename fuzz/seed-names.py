@@ -56,8 +56,9 @@ def table(version):
         # In this layout the functions follow the header. All other offsets count from the beginning of the header.
         return head + index + records + body
     whole = head + body + index + records
-    # The fuzz target looks for the tree of inlined calls in the middle of the data, where the padding begins. The tree follows the padding.
-    return whole + b"\0" * (len(whole) - 16) + struct.pack("<4I", 0, 20, 4, 1)
+    # The fuzz target reads the tree of inlined calls from the middle of the data. So the tree and its padding are as long as the table.
+    tree = struct.pack("<4I", 0, 20, 4, 1)
+    return whole + tree + b"\0" * (len(whole) - len(tree))
 
 
 folder = pathlib.Path(sys.argv[1])
