@@ -12,9 +12,9 @@
 //! walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame that a
 //! signal interrupted: its address is that of the interrupted instruction, but `framehop` would treat it as a return
 //! address. Second, it evaluates with `gimli` those unwind descriptions in `.eh_frame` that read memory, as for the
-//! frame of a signal and for functions that align their stack, because `framehop` would guess there. If `framehop` could only guess at some other frame, the
-//! walks must agree up to that frame, and the test then excludes the sample. The test prints the number of excluded
-//! samples by the kind of the frame:
+//! frame of a signal and for functions that align their stack, because `framehop` would guess there. If `framehop`
+//! could only guess at some other frame, the walks must agree up to that frame, and the test then excludes the sample.
+//! The test prints the number of excluded samples by the kind of the frame:
 //!
 //! - a frame described by a register other than the stack and frame pointers, which `framehop` does not support
 //!   (`_dl_runtime_resolve`, some assembly);
