@@ -313,9 +313,8 @@ impl Comparison {
 
 fn report(name: &str, count: &Count) {
     println!(
-        "oracle: {name}: {} samples, {:.1} frames each; {} equal up to the outermost frame, {} equal as far as the copy \
-         reaches, {} differ ({} outside of \
-         the kernel); left out {:?}",
+        "oracle: {name}: {} samples, {:.1} frames each; {} equal up to the outermost frame, {} equal as far as \
+         the copy reaches, {} differ ({} outside of the kernel); left out {:?}",
         count.samples,
         count.frames as f64 / count.samples.max(1) as f64,
         count.whole,

@@ -39,8 +39,8 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Registers the metrics. The metrics about components and the graph are computed at each collection. `module` is
-    /// the id of the configuration. The program's own configuration has an empty id. Only this configuration has metrics
-    /// about the program and its loads.
+    /// the id of the configuration. The program's own configuration has an empty id. Only this configuration
+    /// has metrics about the program and its loads.
     pub(super) fn register(
         scope: &Scope,
         version: &str,
