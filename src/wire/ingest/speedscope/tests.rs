@@ -289,7 +289,7 @@ fn what_is_wrong_is_told_with_its_path() {
         ),
         (
             of("sampled", json!({"samples": [[0]], "weights": [1e12]})),
-            "profiles[0].weights[0]: is negative, or more",
+            "profiles[0].weights[0]: is negative, or does not fit",
         ),
         (
             of("sampled", json!({"samples": [["a"]], "weights": [1]})),
