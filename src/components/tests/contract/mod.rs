@@ -1,8 +1,9 @@
 //! Tests the contract that every component must fulfil.
 //!
 //! A component starts, accepts new arguments, continues after a refused update, and stops. It leaves nothing behind,
-//! at whatever point it is aborted. The test `the_trial` runs in its own process, so that all counted tasks, threads
-//! and files belong to the component. `ALLUVIUM_CONTRACT` restricts `the_trial` to one component.
+//! at whatever point it is aborted. The test `the_trial` runs in processes of its own, each with a share of the
+//! components, so that all counted tasks, threads and files belong to one component. `ALLUVIUM_CONTRACT` restricts
+//! `the_trial` to one component.
 
 mod table;
 mod world;
@@ -41,6 +42,12 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Timeout for each step that must end by itself.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// Number of processes among which the components are divided. A component mostly waits, so there are more processes
+/// than CPUs.
+const PROCESSES: usize = 6;
+/// Environment variable with the number of the process, from 0. If it is not set, the process tests all components.
+const PROCESS: &str = "ALLUVIUM_CONTRACT_PROCESS";
+
 #[test]
 fn every_component_has_a_row() {
     let rows: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
@@ -52,9 +59,19 @@ fn every_component_has_a_row() {
 
 #[test]
 fn every_component_keeps_the_contract() {
+    std::thread::scope(|scope| {
+        for process in 0..PROCESSES {
+            scope.spawn(move || run_trial(process));
+        }
+    });
+}
+
+/// Runs `the_trial` for the components of one process.
+fn run_trial(process: usize) {
     let temporary = tempfile::tempdir().unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["tests::contract::the_trial", "--exact", "--ignored", "--nocapture"])
+        .env(PROCESS, process.to_string())
         // No other process creates files in this folder.
         .env("TMPDIR", temporary.path())
         // Requests to clouds go to a proxy that does not exist.
@@ -72,11 +89,17 @@ fn every_component_keeps_the_contract() {
 fn the_trial() {
     let world = World::new();
     let only = std::env::var("ALLUVIUM_CONTRACT").ok();
-    let wanted = |row: &&Row| only.as_deref().is_none_or(|name| name == row.name);
+    let process = std::env::var(PROCESS)
+        .ok()
+        .map(|number| number.parse::<usize>().unwrap());
+    let wanted = |(number, row): &(usize, &Row)| {
+        only.as_deref().is_none_or(|name| name == row.name)
+            && process.is_none_or(|process| number % PROCESSES == process)
+    };
     // The first runtime of a process opens files that all later runtimes use. They must not be counted.
     drop(runtime());
     let mut failed = Vec::new();
-    for row in ROWS.iter().filter(wanted) {
+    for (_, row) in ROWS.iter().enumerate().filter(wanted) {
         let definition = crate::find(row.name).expect(row.name);
         let is_served = [row.common, row.first].iter().any(|text| text.contains("{api}"));
         let apis = if is_served {
