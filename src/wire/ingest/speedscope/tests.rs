@@ -312,7 +312,10 @@ fn what_is_wrong_is_told_with_its_path() {
             "profiles[0].events[1]: closes frame 1 while frame 0 is open",
         ),
         (events(&[event("X", 0, 1.0)]), "unknown variant `X`"),
-        (events(&[event("O", 0, 1e300)]), "profiles[0].events[0].at: is too far from the start"),
+        (
+            events(&[event("O", 0, 1e300)]),
+            "profiles[0].events[0].at: is too far from the start",
+        ),
     ] {
         let error = read_as("shop", body).unwrap_err();
         assert_eq!(error.status, 422, "{error}");
