@@ -17,10 +17,10 @@ pub struct ReportArgs {
     /// Exclude samples with a frame whose function, file or binary matches REGEX.
     #[arg(long, value_name = "REGEX")]
     pub ignore: Option<Expression>,
-    /// What each row of the report stands for, in the terms of `go tool pprof`. Defaults to `functions`.
+    /// Granularity of the rows of the report, in the terms of `go tool pprof`. Defaults to `functions`.
     #[arg(long, value_enum, value_name = "GRANULARITY", conflicts_with = "by")]
     pub granularity: Option<Granularity>,
-    /// What each row of the report stands for. Unlike --granularity, it offers whole files and packages.
+    /// Granularity of the rows of the report. Unlike --granularity, it offers whole files and packages.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub by: Option<By>,
     /// Maximum number of rows to print; 0 for all.
@@ -40,7 +40,7 @@ pub struct ReportArgs {
     pub unit: Option<String>,
 }
 
-/// What each row of a report stands for: the granularities of pprof.
+/// Granularity of the rows of a report, with the values of pprof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Granularity {
     /// A function by its name.
@@ -55,7 +55,7 @@ pub enum Granularity {
     Addresses,
 }
 
-/// What each row of a report stands for: the values of `--by`.
+/// Granularity of the rows of a report, with the values of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// A function by its name.

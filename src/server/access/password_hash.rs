@@ -216,6 +216,7 @@ mod tests {
         ] {
             let error = Hash::read(text).err().unwrap();
             assert!(matches!(error, HashError::Form), "{text}: {error}");
+            assert!(error.to_string().starts_with("a hash must be $argon2id$"), "{error}");
         }
     }
 }
