@@ -54,15 +54,15 @@ mod tests {
 
     #[test]
     fn a_moment_is_read_as_it_was_written_and_compared_within_its_boot_only() {
-        let at = |id: &str, seconds: u64| SinceBoot {
+        let reading = |id: &str, seconds: u64| SinceBoot {
             id: id.to_owned(),
             time: Duration::from_secs(seconds),
         };
-        let (early, late) = (at("one", 5), at("one", 65));
+        let (early, late) = (reading("one", 5), reading("one", 65));
         assert_eq!(SinceBoot::parse(&early.text()), Some(early.clone()));
         assert_eq!(late.since(&early), Some(Duration::from_mins(1)));
         assert_eq!(early.since(&late), None);
-        assert_eq!(at("other", 65).since(&early), None);
+        assert_eq!(reading("other", 65).since(&early), None);
         assert_eq!(SinceBoot::parse("2026-11-24T00:00:00Z"), None);
         assert_eq!(SinceBoot::parse("boot one -1"), None);
     }

@@ -32,8 +32,8 @@ impl ByteBudget {
 
     /// Waits until `bytes` are free, and takes them. If `bytes` exceeds the budget, takes the whole budget.
     pub async fn take(&self, bytes: usize) -> HeldBytes {
-        let wanted = units(bytes).min(self.all);
-        match self.units.clone().acquire_many_owned(wanted).await {
+        let permits = units(bytes).min(self.all);
+        match self.units.clone().acquire_many_owned(permits).await {
             Ok(permit) => HeldBytes(permit),
             // Only a closed semaphore returns an error, and this one is never closed.
             Err(_) => std::future::pending().await,
@@ -70,8 +70,8 @@ impl HeldBytes {
 
     /// Releases all held bytes beyond `bytes`.
     pub fn keep(&mut self, bytes: usize) {
-        let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
-        drop(self.0.split(more));
+        let excess = self.0.num_permits().saturating_sub(units(bytes) as usize);
+        drop(self.0.split(excess));
     }
 }
 

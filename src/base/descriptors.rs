@@ -52,12 +52,12 @@ mod tests {
 
     #[test]
     fn a_limit_is_raised_as_far_as_it_may_and_never_lowered() {
-        let more = |current, maximum| raised_limit(Rlimit { current, maximum });
-        assert_eq!(more(Some(1024), Some(4096)), Some(4096));
-        assert_eq!(more(Some(1024), Some(1 << 19)), Some(MAX_SOFT_LIMIT));
-        assert_eq!(more(Some(1024), None), Some(MAX_SOFT_LIMIT));
-        assert_eq!(more(Some(1 << 19), Some(1 << 20)), None);
-        assert_eq!([more(None, None), more(Some(256), Some(256))], [None, None]);
+        let raised = |current, maximum| raised_limit(Rlimit { current, maximum });
+        assert_eq!(raised(Some(1024), Some(4096)), Some(4096));
+        assert_eq!(raised(Some(1024), Some(1 << 19)), Some(MAX_SOFT_LIMIT));
+        assert_eq!(raised(Some(1024), None), Some(MAX_SOFT_LIMIT));
+        assert_eq!(raised(Some(1 << 19), Some(1 << 20)), None);
+        assert_eq!([raised(None, None), raised(Some(256), Some(256))], [None, None]);
     }
 
     #[test]

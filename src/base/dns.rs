@@ -121,10 +121,10 @@ impl Lookups {
         // If a search domain makes the name too long, that candidate cannot exist.
         let mut candidates: Vec<Name> = self.search.iter().filter_map(|domain| in_domain(domain).ok()).collect();
         let has_enough_dots = name.matches('.').count() >= self.dots;
-        let at = if has_enough_dots { 0 } else { candidates.len() };
+        let index = if has_enough_dots { 0 } else { candidates.len() };
         let mut itself = parsed.clone();
         itself.set_fqdn(true);
-        candidates.insert(at, itself);
+        candidates.insert(index, itself);
         Ok(candidates)
     }
 }

@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(parse("1.5s").unwrap(), Duration::from_millis(1500));
         assert_eq!(parse("0").unwrap(), Duration::ZERO);
         assert_eq!(parse("7d").unwrap(), Duration::from_hours(168));
-        for bad in ["", "1", "s", "-1s", "1x", "1..2s", "300y"] {
-            assert!(parse(bad).is_err(), "{bad}");
+        for invalid in ["", "1", "s", "-1s", "1x", "1..2s", "300y"] {
+            assert!(parse(invalid).is_err(), "{invalid}");
         }
     }
 

@@ -63,18 +63,18 @@ mod tests {
 
     #[test]
     fn what_unpacks_to_another_size_than_it_states_is_refused_and_takes_no_more_memory() {
-        let whole = b"debug information ".repeat(1000);
-        let packed = zstd::encode_all(whole.as_slice(), 3).unwrap();
-        let size = whole.len() as u64;
-        assert_eq!(unpack(&packed, size).as_ref(), Some(&whole));
+        let original = b"debug information ".repeat(1000);
+        let packed = zstd::encode_all(original.as_slice(), 3).unwrap();
+        let size = original.len() as u64;
+        assert_eq!(unpack(&packed, size).as_ref(), Some(&original));
         assert_eq!([unpack(&packed, size - 1), unpack(&packed, size + 1)], [None, None]);
         let twice = [packed.as_slice(), packed.as_slice()].concat();
         assert_eq!(
             unpack(&twice, 2 * size).map(|unpacked| unpacked.len()),
-            Some(2 * whole.len())
+            Some(2 * original.len())
         );
-        for at in 0..packed.len() {
-            assert_eq!(unpack(&packed[..at], size), None, "cut at {at}");
+        for length in 0..packed.len() {
+            assert_eq!(unpack(&packed[..length], size), None, "cut at {length}");
         }
         // 64 MiB of zeros, 64 times: 4 GiB packed into less than half a megabyte.
         let bomb = zstd::encode_all(std::io::repeat(0).take(64 << 20), 1)

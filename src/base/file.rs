@@ -172,10 +172,10 @@ mod tests {
         let path = folder.path().join("a");
         replace(&path, b"old").unwrap();
         for failing in 0..4 {
-            let mut at = 0;
+            let mut steps = 0;
             let done = replace_by(&path, b"new", &mut |step| {
-                at += 1;
-                if at > failing {
+                steps += 1;
+                if steps > failing {
                     return Err(std::io::ErrorKind::StorageFull.into());
                 }
                 step()

@@ -169,7 +169,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for OrEmpty<V> {
     }
 }
 
-macro_rules! same {
+macro_rules! forward {
     ($($method:ident($kind:ty),)*) => {$(
         fn $method<E: Error>(self, value: $kind) -> Result<V::Value, E> {
             self.visitor.$method(value)
@@ -180,7 +180,7 @@ macro_rules! same {
 impl<'de, V: Visitor<'de>> Visitor<'de> for Inside<V> {
     type Value = V::Value;
 
-    same! {
+    forward! {
         visit_bool(bool),
         visit_i64(i64),
         visit_u64(u64),

@@ -16,10 +16,10 @@ pub fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
         return Err(io::Error::last_os_error());
     }
     let mut addresses = Vec::new();
-    let mut at = list;
+    let mut next = list;
     // SAFETY: the list ends with a null pointer, and its entries live until `freeifaddrs`.
-    while let Some(entry) = unsafe { at.as_ref() } {
-        at = entry.ifa_next;
+    while let Some(entry) = unsafe { next.as_ref() } {
+        next = entry.ifa_next;
         // SAFETY: the address of an entry is null, or its type matches its field `sa_family`.
         if let Some(address) = unsafe { address(entry.ifa_addr) } {
             // SAFETY: the name is a text that ends with a zero byte, and it lives until `freeifaddrs`.
@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_is_there_with_its_address() {
-        let found = addresses().unwrap();
+        let listed = addresses().unwrap();
         let expected = ("lo".to_owned(), IpAddr::from(Ipv4Addr::LOCALHOST));
-        assert!(found.contains(&expected), "{found:?}");
+        assert!(listed.contains(&expected), "{listed:?}");
     }
 }

@@ -19,7 +19,7 @@ fn upper(letter: char) -> char {
     let simple = match code {
         0x1f80..=0x1f87 | 0x1f90..=0x1f97 | 0x1fa0..=0x1fa7 => char::from_u32(code + 8),
         0x1fb3 | 0x1fc3 | 0x1ff3 => char::from_u32(code + 9),
-        _ => only(letter.to_uppercase()),
+        _ => single_letter(letter.to_uppercase()),
     };
     simple.unwrap_or(letter)
 }
@@ -27,12 +27,12 @@ fn upper(letter: char) -> char {
 fn lower(letter: char) -> char {
     match letter {
         '\u{130}' => 'i',
-        _ => only(letter.to_lowercase()).unwrap_or(letter),
+        _ => single_letter(letter.to_lowercase()).unwrap_or(letter),
     }
 }
 
 /// Returns the letter of a mapping, or `None` if the mapping has several letters.
-fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
+fn single_letter(mut mapped: impl Iterator<Item = char>) -> Option<char> {
     mapped.next().filter(|_| mapped.next().is_none())
 }
 

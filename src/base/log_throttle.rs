@@ -39,8 +39,8 @@ mod tests {
     #[test]
     fn it_is_said_once_in_a_while_with_how_often_it_was_not() {
         let mut hour = LogThrottle::new(Duration::from_hours(1));
-        let said: Vec<_> = (0..3).map(|_| hour.try_log()).collect();
-        assert_eq!(said, [Some(0), None, None]);
+        let decisions: Vec<_> = (0..3).map(|_| hour.try_log()).collect();
+        assert_eq!(decisions, [Some(0), None, None]);
         hour.interval = Duration::ZERO;
         assert_eq!([hour.try_log(), hour.try_log()], [Some(2), Some(0)]);
     }

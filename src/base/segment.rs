@@ -123,7 +123,14 @@ impl Opening {
             });
         }
         let header = data.first_chunk::<KEYED_HEADER_BYTES>()?;
-        let copy = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let copy = |offset: usize| {
+            u32::from_le_bytes([
+                header[offset],
+                header[offset + 1],
+                header[offset + 2],
+                header[offset + 3],
+            ])
+        };
         let (one, two, three) = (copy(8), copy(12), copy(16));
         Some(Self {
             key: Key((one & two) | (two & three) | (one & three)),
@@ -277,10 +284,10 @@ mod tests {
     #[test]
     fn a_cut_at_any_byte_keeps_every_whole_record_before_it() {
         let data = segment(&[b"one", b"two", b"three"]);
-        for cut in 0..data.len() {
-            let contents = parse(data[..cut].to_vec().into()).unwrap();
+        for length in 0..data.len() {
+            let contents = parse(data[..length].to_vec().into()).unwrap();
             assert!(contents.records.len() < 3);
-            assert_eq!(contents.valid_bytes + contents.torn_bytes, cut as u64);
+            assert_eq!(contents.valid_bytes + contents.torn_bytes, length as u64);
         }
     }
 
@@ -324,8 +331,8 @@ mod tests {
         key.encode(&[b"one"], &mut data);
         let before = data.len();
         key.encode(&[b"payload with ", &inner, b" in it"], &mut data);
-        for cut in before..data.len() {
-            assert_eq!(parse(data[..cut].to_vec().into()).unwrap().records, ["one"]);
+        for length in before..data.len() {
+            assert_eq!(parse(data[..length].to_vec().into()).unwrap().records, ["one"]);
         }
         for index in before..data.len() {
             let mut data = data.clone();

@@ -58,37 +58,37 @@ pub(super) fn escaped(text: &str, is_folded: bool) -> Result<Option<(ClassUnicod
 pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, usize), Re2Error> {
     let inner = text.get(1..).unwrap_or_default();
     let is_negated = inner.starts_with('^');
-    let mut at = 1 + usize::from(is_negated);
+    let mut offset = 1 + usize::from(is_negated);
     let mut class = ClassUnicode::empty();
     let mut is_first = true;
     loop {
-        let rest = text.get(at..).unwrap_or_default();
+        let rest = text.get(offset..).unwrap_or_default();
         if rest.starts_with(']') && !is_first {
             break;
         }
         is_first = false;
         if let Some((part, length)) = posix(rest, is_folded)? {
             class.union(&part);
-            at += length;
+            offset += length;
             continue;
         }
         if let Some((part, length)) = escaped(rest, is_folded)? {
             class.union(&part);
-            at += length;
+            offset += length;
             continue;
         }
         let (low, length) = member(rest, text)?;
-        at += length;
+        offset += length;
         let mut high = low;
-        let behind = text.get(at..).unwrap_or_default();
+        let behind = text.get(offset..).unwrap_or_default();
         // A dash before the closing bracket is a literal.
         if behind.len() >= 2 && behind.starts_with('-') && !behind.starts_with("-]") {
             let (last, length) = member(behind.get(1..).unwrap_or_default(), text)?;
-            at += 1 + length;
+            offset += 1 + length;
             high = last;
             if high < low {
-                let part = rest.get(..rest.len() - (text.len() - at)).unwrap_or(rest);
-                return Err(SyntaxError::ClassRange.at(part));
+                let part = rest.get(..rest.len() - (text.len() - offset)).unwrap_or(rest);
+                return Err(SyntaxError::ClassRange.in_part(part));
             }
         }
         class.union(&range(low, high, is_folded));
@@ -96,13 +96,13 @@ pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, us
     if is_negated {
         class.negate();
     }
-    Ok((class, at + 1))
+    Ok((class, offset + 1))
 }
 
 /// Reads a single character of a class, which may be escaped. Returns its code point and its length in bytes.
-fn member(rest: &str, whole: &str) -> Result<(u32, usize), Re2Error> {
+fn member(rest: &str, class: &str) -> Result<(u32, usize), Re2Error> {
     match rest.chars().next() {
-        None => Err(SyntaxError::MissingBracket.at(whole)),
+        None => Err(SyntaxError::MissingBracket.in_part(class)),
         Some('\\') => escape(rest),
         Some(letter) => Ok((u32::from(letter), letter.len_utf8())),
     }
@@ -118,7 +118,7 @@ fn posix(rest: &str, is_folded: bool) -> Result<Option<(ClassUnicode, usize)>, R
     // A name of one letter is a Perl class, which is not valid here.
     match named(name, is_negated, is_folded).filter(|_| name.len() > 1) {
         Some(class) => Ok(Some((class, length))),
-        None => Err(SyntaxError::ClassRange.at(rest.get(..length).unwrap_or(rest))),
+        None => Err(SyntaxError::ClassRange.in_part(rest.get(..length).unwrap_or(rest))),
     }
 }
 
@@ -133,9 +133,9 @@ fn named(name: &str, is_negated: bool, is_folded: bool) -> Option<ClassUnicode> 
 /// Reads `\pL`, `\p{Greek}`, `\p{^Greek}`, or the same with `\P`.
 fn unicode(text: &str, is_negated: bool, is_folded: bool) -> Result<(ClassUnicode, usize), Re2Error> {
     let rest = text.get(2..).unwrap_or_default();
-    let wrong = |length: usize| SyntaxError::ClassRange.at(text.get(..length).unwrap_or(text));
+    let range_error = |length: usize| SyntaxError::ClassRange.in_part(text.get(..length).unwrap_or(text));
     let (name, length) = if let Some(braced) = rest.strip_prefix('{') {
-        let end = braced.find('}').ok_or_else(|| wrong(text.len()))?;
+        let end = braced.find('}').ok_or_else(|| range_error(text.len()))?;
         (braced.get(..end).unwrap_or_default(), 2 + end + 2)
     } else {
         let letter = rest.chars().next().map_or(0, char::len_utf8);
@@ -144,7 +144,7 @@ fn unicode(text: &str, is_negated: bool, is_folded: bool) -> Result<(ClassUnicod
     let (name, is_negated) = name
         .strip_prefix('^')
         .map_or((name, is_negated), |name| (name, !is_negated));
-    let class = table(name).ok_or_else(|| wrong(length))?;
+    let class = table(name).ok_or_else(|| range_error(length))?;
     Ok((signed(folded(class, is_folded), is_negated), length))
 }
 

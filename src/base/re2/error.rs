@@ -50,7 +50,7 @@ pub enum SyntaxError {
 
 impl SyntaxError {
     /// Creates the error about a part of an expression.
-    pub(super) fn at(self, part: &str) -> Re2Error {
+    pub(super) fn in_part(self, part: &str) -> Re2Error {
         Re2Error::Syntax {
             kind: self,
             part: part.to_owned(),

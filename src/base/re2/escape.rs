@@ -9,7 +9,7 @@ const MAX: u32 = 0x10_ffff;
 pub(super) fn escape(text: &str) -> Result<(u32, usize), Re2Error> {
     let mut letters = text.chars().skip(1);
     let Some(letter) = letters.next() else {
-        return Err(SyntaxError::TrailingBackslash.at(""));
+        return Err(SyntaxError::TrailingBackslash.in_part(""));
     };
     let behind = 1 + letter.len_utf8();
     let rest = text.get(behind..).unwrap_or_default();
@@ -22,19 +22,21 @@ pub(super) fn escape(text: &str) -> Result<(u32, usize), Re2Error> {
         't' => simple(0x09),
         'v' => simple(0x0b),
         // A single digit would be a backreference, which Go does not support.
-        '1'..='7' if !rest.starts_with(is_octal) => Err(SyntaxError::Escape.at(text.get(..behind).unwrap_or(text))),
+        '1'..='7' if !rest.starts_with(is_octal) => {
+            Err(SyntaxError::Escape.in_part(text.get(..behind).unwrap_or(text)))
+        }
         '0'..='7' => {
-            let more = rest
+            let further_digits = rest
                 .bytes()
                 .take(2)
                 .take_while(|byte| is_octal(char::from(*byte)))
                 .count();
-            let digits = text.get(1..behind + more).unwrap_or_default();
-            Ok((u32::from_str_radix(digits, 8).unwrap_or(0), behind + more))
+            let digits = text.get(1..behind + further_digits).unwrap_or_default();
+            Ok((u32::from_str_radix(digits, 8).unwrap_or(0), behind + further_digits))
         }
         'x' => hexadecimal(text, rest, behind),
         _ if letter.is_ascii() && !letter.is_ascii_alphanumeric() => simple(u32::from(letter)),
-        _ => Err(SyntaxError::Escape.at(text.get(..behind).unwrap_or(text))),
+        _ => Err(SyntaxError::Escape.in_part(text.get(..behind).unwrap_or(text))),
     }
 }
 
@@ -61,5 +63,5 @@ fn hexadecimal(text: &str, rest: &str, behind: usize) -> Result<(u32, usize), Re
             return Ok((code, length));
         }
     }
-    Err(SyntaxError::Escape.at(text.get(..length).unwrap_or(text)))
+    Err(SyntaxError::Escape.in_part(text.get(..length).unwrap_or(text)))
 }

@@ -131,8 +131,8 @@ impl Groups<'_> {
     /// none.
     pub fn named(&self, name: &str) -> &str {
         let mut numbers = self.names.iter().filter(|(own, _)| own == name);
-        let found = numbers.find_map(|(_, index)| self.group(*index));
-        found.unwrap_or_default()
+        let group = numbers.find_map(|(_, index)| self.group(*index));
+        group.unwrap_or_default()
     }
 
     fn group(&self, index: usize) -> Option<&str> {

@@ -34,11 +34,11 @@ pub(super) fn special(text: &str, flags: Flags) -> Result<(Special<'_>, usize), 
         _ => None,
     };
     if let Some(start) = start {
-        let end = text.find('>').ok_or_else(|| SyntaxError::NamedCapture.at(text))?;
+        let end = text.find('>').ok_or_else(|| SyntaxError::NamedCapture.in_part(text))?;
         let name = text.get(start..end).unwrap_or_default();
         let is_name = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
         if name.is_empty() || !name.bytes().all(is_name) {
-            return Err(SyntaxError::NamedCapture.at(text.get(..=end).unwrap_or(text)));
+            return Err(SyntaxError::NamedCapture.in_part(text.get(..=end).unwrap_or(text)));
         }
         return Ok((Special::Named(name), end + 1));
     }
@@ -61,5 +61,5 @@ pub(super) fn special(text: &str, flags: Flags) -> Result<(Special<'_>, usize), 
         }
         has_flag = true;
     }
-    Err(SyntaxError::PerlOperator.at(text.get(..length).unwrap_or(text)))
+    Err(SyntaxError::PerlOperator.in_part(text.get(..length).unwrap_or(text)))
 }

@@ -88,7 +88,7 @@ impl Node {
 
     fn checked(self) -> Result<Self, Re2Error> {
         if self.height > MAX_HEIGHT {
-            return Err(SyntaxError::TooDeep.at(""));
+            return Err(SyntaxError::TooDeep.in_part(""));
         }
         Ok(self)
     }
@@ -211,9 +211,9 @@ impl<'a> Parser<'a> {
 
     fn open(&mut self) -> Result<(), Re2Error> {
         let number = if self.rest().starts_with("(?") {
-            let (found, length) = special(self.rest(), self.flags)?;
+            let (construct, length) = special(self.rest(), self.flags)?;
             self.position += length;
-            match found {
+            match construct {
                 Special::Named(name) => {
                     self.groups += 1;
                     self.names.push((name.to_owned(), self.groups as usize));
@@ -242,7 +242,7 @@ impl<'a> Parser<'a> {
     fn close(&mut self) -> Result<(), Re2Error> {
         let node = self.alternatives()?;
         let Some(Item::Open(flags, number)) = self.stack.pop() else {
-            return Err(SyntaxError::UnexpectedParenthesis.at(self.text));
+            return Err(SyntaxError::UnexpectedParenthesis.in_part(self.text));
         };
         self.flags = flags;
         let node = match number {
@@ -286,10 +286,10 @@ impl<'a> Parser<'a> {
         self.position += usize::from(is_lazy);
         let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
         if let Some(last) = last {
-            return Err(SyntaxError::NestedRepetition.at(part(last, self.position)));
+            return Err(SyntaxError::NestedRepetition.in_part(part(last, self.position)));
         }
         let Some(Item::Node(node)) = self.stack.pop() else {
-            return Err(SyntaxError::MissingArgument.at(part(start, self.position)));
+            return Err(SyntaxError::MissingArgument.in_part(part(start, self.position)));
         };
         let times = max.unwrap_or(min);
         let count = match (is_counted, max) {
@@ -298,7 +298,7 @@ impl<'a> Parser<'a> {
             (false, _) => node.count,
         };
         if is_counted && times >= 2 && count > MAX_COUNT {
-            return Err(SyntaxError::RepeatCount.at(part(start, self.position)));
+            return Err(SyntaxError::RepeatCount.in_part(part(start, self.position)));
         }
         let hir = Hir::repetition(Repetition {
             min,
@@ -314,7 +314,7 @@ impl<'a> Parser<'a> {
     fn end(&mut self) -> Result<Hir, Re2Error> {
         let node = self.alternatives()?;
         if !self.stack.is_empty() {
-            return Err(SyntaxError::MissingParenthesis.at(self.text));
+            return Err(SyntaxError::MissingParenthesis.in_part(self.text));
         }
         Ok(node.hir)
     }

@@ -40,7 +40,7 @@ fn braces(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
     let length = length + 1;
     let is_wrong = min > MAX_COUNT || max.is_some_and(|max| max > MAX_COUNT || min > max);
     if is_wrong {
-        return Err(SyntaxError::RepeatCount.at(text.get(..length).unwrap_or(text)));
+        return Err(SyntaxError::RepeatCount.in_part(text.get(..length).unwrap_or(text)));
     }
     let counts = Counts {
         min,
