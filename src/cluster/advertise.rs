@@ -19,8 +19,8 @@ pub enum AdvertiseError {
     #[error("`{0}` is not HOST or HOST:PORT")]
     Text(String),
     /// The host of the configured address cannot be looked up.
-    #[error("cannot look up `{given}`: {source}")]
-    Lookup { given: String, source: io::Error },
+    #[error("cannot look up `{address}`: {source}")]
+    Lookup { address: String, source: io::Error },
     /// The host of the configured address has no address.
     #[error("`{0}` has no address")]
     NoAddress(String),
@@ -37,16 +37,16 @@ pub enum AdvertiseError {
     Impossible(SocketAddr),
 }
 
-/// Returns the address to advertise. In order of preference: the address `given`, the listen address, the address of an
-/// interface, or the source address of packets to `toward`.
+/// Returns the address to advertise. In order of preference: the address `configured`, the listen address, the address
+/// of an interface, or the source address of packets to `toward`.
 pub(super) async fn address(
-    given: &str,
+    configured: &str,
     interfaces: &str,
     listening: SocketAddr,
     toward: Option<SocketAddr>,
 ) -> Result<SocketAddr, AdvertiseError> {
-    let address = if !given.is_empty() {
-        named(given, listening.port()).await?
+    let address = if !configured.is_empty() {
+        named(configured, listening.port()).await?
     } else if !listening.ip().is_unspecified() {
         listening
     } else {
@@ -64,16 +64,18 @@ pub(super) async fn address(
     }
 }
 
-async fn named(given: &str, port: u16) -> Result<SocketAddr, AdvertiseError> {
-    let Some((host, port)) = host_and_port(given, port) else {
-        return Err(AdvertiseError::Text(given.to_owned()));
+async fn named(configured: &str, port: u16) -> Result<SocketAddr, AdvertiseError> {
+    let Some((host, port)) = host_and_port(configured, port) else {
+        return Err(AdvertiseError::Text(configured.to_owned()));
     };
-    let found = tokio::net::lookup_host((host, port)).await;
-    let mut found = found.map_err(|source| AdvertiseError::Lookup {
-        given: given.to_owned(),
+    let addresses = tokio::net::lookup_host((host, port)).await;
+    let mut addresses = addresses.map_err(|source| AdvertiseError::Lookup {
+        address: configured.to_owned(),
         source,
     })?;
-    found.next().ok_or_else(|| AdvertiseError::NoAddress(given.to_owned()))
+    addresses
+        .next()
+        .ok_or_else(|| AdvertiseError::NoAddress(configured.to_owned()))
 }
 
 /// Returns the first usable address at which a socket on `listening` receives packets. The interfaces are searched in
@@ -114,31 +116,50 @@ fn on_the_way(to: SocketAddr) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    async fn of(given: &str, interfaces: &str, listening: &str, toward: Option<&str>) -> Result<String, String> {
+    async fn advertise(
+        configured: &str,
+        interfaces: &str,
+        listening: &str,
+        toward: Option<&str>,
+    ) -> Result<String, String> {
         let toward = toward.map(|toward| toward.parse().unwrap());
-        let found = address(given, interfaces, listening.parse().unwrap(), toward).await;
-        found
+        let advertised = address(configured, interfaces, listening.parse().unwrap(), toward).await;
+        advertised
             .map(|address| address.to_string())
             .map_err(|error| error.to_string())
     }
 
     #[tokio::test]
     async fn what_is_given_goes_first_then_what_is_listened_on_then_how_others_are_reached() {
-        assert_eq!(of("10.0.0.1", "lo", "0.0.0.0:7", None).await.unwrap(), "10.0.0.1:7");
-        assert_eq!(of("10.0.0.1:8", "lo", "127.0.0.1:7", None).await.unwrap(), "10.0.0.1:8");
-        assert!(of("localhost", "", "0.0.0.0:7", None).await.unwrap().ends_with(":7"));
-        assert_eq!(of("", "lo", "127.0.0.1:7", None).await.unwrap(), "127.0.0.1:7");
-        let found = of("", "none0", "0.0.0.0:7", Some("127.0.0.1:9")).await;
-        assert_eq!(found.unwrap(), "127.0.0.1:7");
-        let error = of("", "none0", "0.0.0.0:7", None).await.unwrap_err();
+        assert_eq!(
+            advertise("10.0.0.1", "lo", "0.0.0.0:7", None).await.unwrap(),
+            "10.0.0.1:7"
+        );
+        assert_eq!(
+            advertise("10.0.0.1:8", "lo", "127.0.0.1:7", None).await.unwrap(),
+            "10.0.0.1:8"
+        );
+        assert!(
+            advertise("localhost", "", "0.0.0.0:7", None)
+                .await
+                .unwrap()
+                .ends_with(":7")
+        );
+        assert_eq!(advertise("", "lo", "127.0.0.1:7", None).await.unwrap(), "127.0.0.1:7");
+        let advertised = advertise("", "none0", "0.0.0.0:7", Some("127.0.0.1:9")).await;
+        assert_eq!(advertised.unwrap(), "127.0.0.1:7");
+        let error = advertise("", "none0", "0.0.0.0:7", None).await.unwrap_err();
         assert!(error.contains("--cluster.advertise-interfaces"), "{error}");
         // A machine without IPv6 has no route to that address.
         if UdpSocket::bind("[::1]:0").is_ok() {
-            assert_eq!(of("", "none0", "[::]:7", Some("[::1]:9")).await.unwrap(), "[::1]:7");
+            assert_eq!(
+                advertise("", "none0", "[::]:7", Some("[::1]:9")).await.unwrap(),
+                "[::1]:7"
+            );
         }
-        assert!(of("", "none0", "0.0.0.0:7", Some("[::1]:9")).await.is_err());
-        for wrong in ["0.0.0.0", "10.0.0.1:0", "a b", "224.0.0.1"] {
-            assert!(of(wrong, "", "127.0.0.1:7", None).await.is_err(), "{wrong}");
+        assert!(advertise("", "none0", "0.0.0.0:7", Some("[::1]:9")).await.is_err());
+        for invalid in ["0.0.0.0", "10.0.0.1:0", "a b", "224.0.0.1"] {
+            assert!(advertise(invalid, "", "127.0.0.1:7", None).await.is_err(), "{invalid}");
         }
     }
 

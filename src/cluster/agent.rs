@@ -96,7 +96,7 @@ pub struct Agent {
     socket: UdpSocket,
     envelope: Envelope,
     membership: Membership,
-    places: Vec<Place>,
+    contacts: Vec<Place>,
     options: Options,
     readiness: Readiness,
     /// Time until which this member looks for others before it takes a share of the targets.
@@ -121,13 +121,13 @@ impl Agent {
         let secret = options.secret.as_deref().map(read_secret).transpose()?;
         let listen = match options.listen.as_str() {
             "" => http.to_string(),
-            given => given.to_owned(),
+            configured => configured.to_owned(),
         };
         let refused = |error: io::Error| ClusterError::Listen(listen.clone(), error);
         let socket = UdpSocket::bind(&listen).await.map_err(refused)?;
         let listening = socket.local_addr().map_err(refused)?;
-        let places = join::places(&options.join, listening.port())?;
-        let toward = places.iter().find_map(|place| match place {
+        let contacts = join::parse_contacts(&options.join, listening.port())?;
+        let toward = contacts.iter().find_map(|contact| match contact {
             Place::Address(address) => Some(*address),
             _ => None,
         });
@@ -149,8 +149,8 @@ impl Agent {
         Ok(Self {
             envelope: Envelope::new(secret.as_deref().unwrap_or_default(), &options.cluster),
             membership: Membership::new(own, rand::make_rng::<StdRng>()),
-            looks_until: (!places.is_empty()).then_some(now + LOOK_FOR_OTHERS),
-            joins_at: (!places.is_empty()).then_some(now),
+            looks_until: (!contacts.is_empty()).then_some(now + LOOK_FOR_OTHERS),
+            joins_at: (!contacts.is_empty()).then_some(now),
             is_looking: false,
             pause: FIRST_PAUSE,
             readiness: Readiness::new(options.wait_for_size, options.wait_timeout),
@@ -159,7 +159,7 @@ impl Agent {
             has_warned: false,
             views: watch::Sender::new(Arc::new(view)),
             socket,
-            places,
+            contacts,
             options,
             metrics,
         })
@@ -184,15 +184,15 @@ impl Agent {
                         tokio::time::sleep(NOTICE_AT_MOST_EVERY).await;
                     }
                 }
-                Some(found) = lookups.join_next() => self.announce(found.unwrap_or_default()),
+                Some(lookup) = lookups.join_next() => self.announce(lookup.unwrap_or_default()),
                 () = sleep_until(next) => {}
             }
             self.receive();
             let now = Instant::now();
             self.membership.tick(now);
-            if !self.is_looking && self.joins_at.is_some_and(|at| at <= now) {
+            if !self.is_looking && self.joins_at.is_some_and(|time| time <= now) {
                 self.is_looking = true;
-                lookups.spawn(join::look_up(self.places.clone()));
+                lookups.spawn(join::look_up(self.contacts.clone()));
             }
             self.tell();
             self.send();
@@ -248,13 +248,13 @@ impl Agent {
     }
 
     /// Announces this member to the members that were found, and schedules the next lookup.
-    fn announce(&mut self, found: Found) {
+    fn announce(&mut self, lookup: Found) {
         self.is_looking = false;
-        for (place, error) in &found.errors {
-            tracing::warn!(error = %format_args!("{place}: {error}"), "cannot look up members of the cluster");
+        for (contact, error) in &lookup.errors {
+            tracing::warn!(error = %format_args!("{contact}: {error}"), "cannot look up members of the cluster");
         }
         let own = self.membership.own().address;
-        let mut others: Vec<SocketAddr> = found.addresses.into_iter().filter(|other| *other != own).collect();
+        let mut others: Vec<SocketAddr> = lookup.addresses.into_iter().filter(|other| *other != own).collect();
         others.shuffle(&mut rand::rng());
         if self.options.most_joined > 0 {
             others.truncate(self.options.most_joined);
@@ -280,17 +280,17 @@ impl Agent {
                 Event::Joined(member) => {
                     tracing::info!(name = %member.name, address = %member.address, "a member joined the cluster");
                 }
-                Event::Gone(member) => {
+                Event::Left(member) => {
                     tracing::info!(name = %member.name, address = %member.address, "a member is gone from the cluster");
                 }
-                Event::CameBack => tracing::warn!("the cluster considered this member dead; this member has rejoined"),
+                Event::Rejoined => tracing::warn!("the cluster considered this member dead; this member has rejoined"),
             }
         }
         if self.membership.has_changed() {
             self.is_stale = true;
-            if self.membership.other_count() == 0 && !self.places.is_empty() {
+            if self.membership.other_count() == 0 && !self.contacts.is_empty() {
                 let soon = Instant::now() + FIRST_PAUSE;
-                self.joins_at = Some(self.joins_at.map_or(soon, |at| at.min(soon)));
+                self.joins_at = Some(self.joins_at.map_or(soon, |time| time.min(soon)));
             }
         }
     }
@@ -298,9 +298,13 @@ impl Agent {
     /// Returns the state of this member, which depends on the number of members that it has found and on the time.
     fn part(&mut self, now: Instant) -> Part {
         let others = self.membership.other_count();
-        if let Some(until) = self.looks_until {
-            let until = if others > 0 { until.min(now + HEAR_ALL) } else { until };
-            self.looks_until = Some(until).filter(|until| *until > now);
+        if let Some(deadline) = self.looks_until {
+            let deadline = if others > 0 {
+                deadline.min(now + HEAR_ALL)
+            } else {
+                deadline
+            };
+            self.looks_until = Some(deadline).filter(|deadline| *deadline > now);
             if self.looks_until.is_none() && others == 0 {
                 tracing::warn!("no member of the cluster responds; this member starts alone and keeps looking");
             }
@@ -317,7 +321,9 @@ impl Agent {
         let now = Instant::now();
         let part = self.part(now);
         self.is_stale |= self.views.borrow().part != part;
-        let is_early = self.noticed_at.is_some_and(|at| now < at + NOTICE_AT_MOST_EVERY);
+        let is_early = self
+            .noticed_at
+            .is_some_and(|noticed| now < noticed + NOTICE_AT_MOST_EVERY);
         if !self.is_stale || is_early {
             return;
         }
@@ -348,7 +354,7 @@ impl Agent {
         let notice = self
             .noticed_at
             .filter(|_| self.is_stale)
-            .map(|at| at + NOTICE_AT_MOST_EVERY);
+            .map(|noticed| noticed + NOTICE_AT_MOST_EVERY);
         let steps = [
             self.membership.next_tick(),
             self.joins_at.filter(|_| !self.is_looking),
@@ -373,9 +379,9 @@ impl Agent {
     }
 }
 
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
 }

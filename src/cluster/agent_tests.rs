@@ -56,10 +56,10 @@ impl Running {
     }
 }
 
-async fn until(what: &str, done: impl Fn() -> bool) {
+async fn wait_until(subject: &str, done: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !done() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        assert!(Instant::now() < deadline, "waited in vain: {subject}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -67,11 +67,11 @@ async fn until(what: &str, done: impl Fn() -> bool) {
 #[tokio::test]
 async fn members_find_each_other_and_one_that_stops_says_so() {
     let first = start(options("a", "")).await;
-    until("the first is alone", || first.part() == Part::Participant).await;
+    wait_until("the first is alone", || first.part() == Part::Participant).await;
     let join = first.address.to_string();
     let (second, third) = (start(options("b", &join)).await, start(options("c", &join)).await);
     let all = [&first, &second, &third];
-    until("all know all", || {
+    wait_until("all know all", || {
         all.iter().all(|one| one.size() == 3 && one.part() == Part::Participant)
     })
     .await;
@@ -89,7 +89,7 @@ async fn members_find_each_other_and_one_that_stops_says_so() {
     third.task.await.unwrap();
     assert_eq!(third.cluster.view().unwrap().part, Part::Terminating);
     tokio::time::timeout(PATIENCE, changes.next()).await.unwrap();
-    until("the others are told", || first.size() == 2 && second.size() == 2).await;
+    wait_until("the others are told", || first.size() == 2 && second.size() == 2).await;
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn who_has_another_secret_or_cluster_stays_outside_and_is_counted() {
         ..options("d", &join)
     })
     .await;
-    until("the member is in", || first.size() == 2 && member.size() == 2).await;
+    wait_until("the member is in", || first.size() == 2 && member.size() == 2).await;
     let refused = |reason: &str| {
         let metrics = first.scope.encode();
         let name = format!("cluster_transport_rx_packets_failed_total{{reason=\"{reason}\"}} ");
@@ -123,35 +123,35 @@ async fn who_has_another_secret_or_cluster_stays_outside_and_is_counted() {
             .lines()
             .any(|line| line.strip_prefix(&name).is_some_and(|count| count != "0"))
     };
-    until("both are counted", || refused("secret") && refused("cluster")).await;
+    wait_until("both are counted", || refused("secret") && refused("cluster")).await;
     assert_eq!((first.size(), stranger.size(), other.size()), (2, 1, 1));
 }
 
 #[tokio::test]
 async fn no_share_is_taken_before_there_are_members_enough() {
-    let of = |name, join: &str| Options {
+    let named_options = |name, join: &str| Options {
         wait_for_size: 2,
         ..options(name, join)
     };
-    let first = start(of("a", "")).await;
+    let first = start(named_options("a", "")).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(first.part(), Part::Viewer);
-    let second = start(of("b", &first.address.to_string())).await;
-    until("there are two", || {
+    let second = start(named_options("b", &first.address.to_string())).await;
+    wait_until("there are two", || {
         first.part() == Part::Participant && second.part() == Part::Participant
     })
     .await;
     second.shutdown.cancel();
-    until("there is one", || first.part() == Part::Viewer).await;
+    wait_until("there is one", || first.part() == Part::Viewer).await;
 }
 
 #[tokio::test]
 async fn what_cannot_be_used_is_said_by_its_flag() {
     let scope = Scope::new();
-    let long = "x".repeat(200);
+    let long_name = "x".repeat(200);
     for (options, flag) in [
         (options("", ""), "--cluster.node-name: "),
-        (options(&long, ""), "--cluster.node-name: "),
+        (options(&long_name, ""), "--cluster.node-name: "),
         (options("a", "http://b"), "--cluster.join-addresses: "),
         (
             Options {
@@ -174,7 +174,7 @@ async fn what_cannot_be_used_is_said_by_its_flag() {
             .unwrap();
         assert!(error.to_string().starts_with(flag), "{error}");
     }
-    let taken = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let error = Agent::bind(options("a", ""), taken.local_addr().unwrap(), &scope).await;
+    let occupant = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let error = Agent::bind(options("a", ""), occupant.local_addr().unwrap(), &scope).await;
     assert!(matches!(error.err(), Some(ClusterError::Listen(..))));
 }

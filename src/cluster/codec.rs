@@ -157,17 +157,17 @@ pub(super) fn is_possible(address: SocketAddr) -> bool {
 }
 
 fn put_message(bytes: &mut Vec<u8>, message: &Message<Member>) {
-    let about = |bytes: &mut Vec<u8>, tag: u8, member: &Member, number: u8| {
+    let put_probe = |bytes: &mut Vec<u8>, tag: u8, member: &Member, number: u8| {
         bytes.put_slice(&[tag, number]);
         put_member(bytes, member);
     };
     match message {
         Message::Ping(number) => bytes.put_slice(&[1, *number]),
         Message::Ack(number) => bytes.put_slice(&[2, *number]),
-        Message::PingReq { target, probe_number } => about(bytes, 3, target, *probe_number),
-        Message::IndirectPing { origin, probe_number } => about(bytes, 4, origin, *probe_number),
-        Message::IndirectAck { target, probe_number } => about(bytes, 5, target, *probe_number),
-        Message::ForwardedAck { origin, probe_number } => about(bytes, 6, origin, *probe_number),
+        Message::PingReq { target, probe_number } => put_probe(bytes, 3, target, *probe_number),
+        Message::IndirectPing { origin, probe_number } => put_probe(bytes, 4, origin, *probe_number),
+        Message::IndirectAck { target, probe_number } => put_probe(bytes, 5, target, *probe_number),
+        Message::ForwardedAck { origin, probe_number } => put_probe(bytes, 6, origin, *probe_number),
         Message::Announce => bytes.put_u8(7),
         Message::Feed => bytes.put_u8(8),
         Message::Gossip => bytes.put_u8(9),
@@ -238,16 +238,16 @@ mod tests {
     }
 
     fn message() -> impl Strategy<Value = Message<Member>> {
-        let of = |make: fn(Member, u8) -> Message<Member>| {
+        let probe = |make: fn(Member, u8) -> Message<Member>| {
             (member(), any::<u8>()).prop_map(move |(member, number)| make(member, number))
         };
         prop_oneof![
             any::<u8>().prop_map(Message::Ping),
             any::<u8>().prop_map(Message::Ack),
-            of(|target, probe_number| Message::PingReq { target, probe_number }),
-            of(|origin, probe_number| Message::IndirectPing { origin, probe_number }),
-            of(|target, probe_number| Message::IndirectAck { target, probe_number }),
-            of(|origin, probe_number| Message::ForwardedAck { origin, probe_number }),
+            probe(|target, probe_number| Message::PingReq { target, probe_number }),
+            probe(|origin, probe_number| Message::IndirectPing { origin, probe_number }),
+            probe(|target, probe_number| Message::IndirectAck { target, probe_number }),
+            probe(|origin, probe_number| Message::ForwardedAck { origin, probe_number }),
             Just(Message::Announce),
             Just(Message::Feed),
             Just(Message::Gossip),

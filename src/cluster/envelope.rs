@@ -158,11 +158,11 @@ mod tests {
     fn a_datagram_that_was_changed_cut_or_made_longer_is_refused() {
         let envelope = Envelope::new(b"", "");
         let sealed = envelope.seal(b"hello");
-        for at in 0..sealed.len() {
+        for index in 0..sealed.len() {
             let mut changed = sealed.clone();
-            changed[at] ^= 1;
-            assert!(envelope.open(&changed).is_err(), "{at}");
-            assert!(envelope.open(&sealed[..at]).is_err(), "{at}");
+            changed[index] ^= 1;
+            assert!(envelope.open(&changed).is_err(), "{index}");
+            assert!(envelope.open(&sealed[..index]).is_err(), "{index}");
         }
         assert_eq!(envelope.open(&[&sealed[..], b"!"].concat()), Err(Refused::Secret));
         let longest = envelope.seal(&[7; LONGEST_MESSAGE]);
@@ -179,13 +179,13 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "0123456789abcdef\n").unwrap();
         assert_eq!(read_secret(file.path()).unwrap(), b"0123456789abcdef");
-        for wrong in ["0123456789abcde\n".to_owned(), "x".repeat(LONGEST_SECRET + 1)] {
-            std::fs::write(file.path(), wrong).unwrap();
+        for invalid in ["0123456789abcde\n".to_owned(), "x".repeat(LONGEST_SECRET + 1)] {
+            std::fs::write(file.path(), invalid).unwrap();
             assert!(read_secret(file.path()).is_err());
         }
         // The second file is endless.
-        for wrong in ["/no/such/file", "/dev/zero"] {
-            assert!(read_secret(std::path::Path::new(wrong)).is_err(), "{wrong}");
+        for invalid in ["/no/such/file", "/dev/zero"] {
+            assert!(read_secret(std::path::Path::new(invalid)).is_err(), "{invalid}");
         }
     }
 }

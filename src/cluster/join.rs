@@ -49,11 +49,11 @@ pub enum PlaceError {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub addresses: BTreeSet<SocketAddr>,
-    /// Places without addresses, each with the reason.
+    /// Contacts without addresses, each with the reason.
     pub errors: Vec<(Place, LookupError)>,
 }
 
-/// The reason why a lookup of a place returned no addresses.
+/// The reason why a lookup of a contact returned no addresses.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LookupError {
     /// There was no response within [`LOOKUP`].
@@ -70,34 +70,34 @@ pub(super) enum LookupError {
     NoRecords,
 }
 
-/// Parses a list of places. `port` is the port of places without one.
-pub(super) fn places(text: &str, port: u16) -> Result<Vec<Place>, PlaceError> {
+/// Parses a list of contacts. `port` is the port of contacts without one.
+pub(super) fn parse_contacts(text: &str, port: u16) -> Result<Vec<Place>, PlaceError> {
     let texts: Vec<&str> = text.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
     if texts.len() > MOST_ADDRESSES {
         return Err(PlaceError::TooMany);
     }
-    texts.into_iter().map(|text| place(text, port)).collect()
+    texts.into_iter().map(|text| parse_contact(text, port)).collect()
 }
 
-fn place(text: &str, default_port: u16) -> Result<Place, PlaceError> {
-    let wrong = || PlaceError::Text(text.to_owned());
+fn parse_contact(text: &str, default_port: u16) -> Result<Place, PlaceError> {
+    let error = || PlaceError::Text(text.to_owned());
     for prefix in ["dnssrv+", "dnssrvnoa+"] {
         if let Some(rest) = text.strip_prefix(prefix) {
             // SRV records have their own ports.
-            let (name, _) = host_and_port(rest, default_port).ok_or_else(wrong)?;
+            let (name, _) = host_and_port(rest, default_port).ok_or_else(error)?;
             return Ok(Place::Service(name));
         }
     }
     let is_dns = text.starts_with("dns+");
     let rest = text.strip_prefix("dns+").unwrap_or(text);
-    let (host, port) = host_and_port(rest, default_port).ok_or_else(wrong)?;
+    let (host, port) = host_and_port(rest, default_port).ok_or_else(error)?;
     match host.parse::<IpAddr>() {
-        Ok(_) if is_dns => Err(wrong()),
+        Ok(_) if is_dns => Err(error()),
         Ok(ip) => {
             let address = SocketAddr::new(ip, port);
             is_possible(address)
                 .then_some(Place::Address(address))
-                .ok_or_else(wrong)
+                .ok_or_else(error)
         }
         Err(_) if is_dns => Ok(Place::Host(host, port)),
         Err(_) => Ok(Place::HostOrService(host, port)),
@@ -122,20 +122,20 @@ pub(super) fn host_and_port(text: &str, default_port: u16) -> Option<(String, u1
     (is_host && port != 0).then(|| (host.to_owned(), port))
 }
 
-/// Looks up all places concurrently.
-pub(super) async fn look_up(places: Vec<Place>) -> Found {
-    let looked_up = join_all(places.iter().map(|place| async move {
-        let found = tokio::time::timeout(LOOKUP, at(place)).await;
-        found.unwrap_or(Err(LookupError::Timeout))
+/// Looks up all contacts concurrently.
+pub(super) async fn look_up(contacts: Vec<Place>) -> Found {
+    let looked_up = join_all(contacts.iter().map(|contact| async move {
+        let result = tokio::time::timeout(LOOKUP, resolve(contact)).await;
+        result.unwrap_or(Err(LookupError::Timeout))
     }));
     let looked_up = looked_up.await;
     let mut all = Found::default();
-    for (place, found) in places.into_iter().zip(looked_up) {
-        match found {
-            Ok(found) => all
+    for (contact, result) in contacts.into_iter().zip(looked_up) {
+        match result {
+            Ok(addresses) => all
                 .addresses
-                .extend(found.into_iter().filter(|address| is_possible(*address))),
-            Err(error) => all.errors.push((place, error)),
+                .extend(addresses.into_iter().filter(|address| is_possible(*address))),
+            Err(error) => all.errors.push((contact, error)),
         }
     }
     while all.addresses.len() > MOST_FOUND {
@@ -144,36 +144,38 @@ pub(super) async fn look_up(places: Vec<Place>) -> Found {
     all
 }
 
-async fn at(place: &Place) -> Result<Vec<SocketAddr>, LookupError> {
-    match place {
+async fn resolve(contact: &Place) -> Result<Vec<SocketAddr>, LookupError> {
+    match contact {
         Place::Address(address) => Ok(vec![*address]),
         Place::Host(host, port) => hosts(host, *port).await,
         Place::HostOrService(host, port) => match hosts(host, *port).await {
-            Ok(found) => Ok(found),
+            Ok(addresses) => Ok(addresses),
             Err(error) => match services(host).await {
-                Ok(found) if !found.is_empty() => Ok(found),
+                Ok(addresses) if !addresses.is_empty() => Ok(addresses),
                 _ => Err(error),
             },
         },
         Place::Service(name) => {
-            let found = services(name).await?;
-            (!found.is_empty()).then_some(found).ok_or(LookupError::NoRecords)
+            let addresses = services(name).await?;
+            (!addresses.is_empty())
+                .then_some(addresses)
+                .ok_or(LookupError::NoRecords)
         }
     }
 }
 
 async fn hosts(host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupError> {
-    let found = tokio::net::lookup_host((host, port)).await?;
-    Ok(found.collect())
+    let addresses = tokio::net::lookup_host((host, port)).await?;
+    Ok(addresses.collect())
 }
 
 /// Returns the addresses behind the SRV records of a name.
 async fn services(name: &str) -> Result<Vec<SocketAddr>, LookupError> {
     let services = System::of_this_machine().read()?.services(name).await?;
     let services = services.into_iter().take(MOST_FOUND);
-    let found = join_all(services.map(|(host, port)| async move { hosts(&host, port).await }));
+    let lookups = join_all(services.map(|(host, port)| async move { hosts(&host, port).await }));
     // If the lookup of one target fails, the addresses of the other targets are still returned.
-    Ok(found.await.into_iter().flatten().flatten().collect())
+    Ok(lookups.await.into_iter().flatten().flatten().collect())
 }
 
 impl fmt::Display for Place {
@@ -208,8 +210,8 @@ mod tests {
         ];
         let text = "10.0.0.1:7000, 10.0.0.2,[::1]:7000,[fd00::1], collector-0.collectors:7000,collectors,,\
             dns+collectors:7000,dnssrv+_cluster._udp.collectors,dnssrvnoa+collectors:1";
-        assert_eq!(places(text, 12345), Ok(expected));
-        assert_eq!(places("", 12345), Ok(Vec::new()));
+        assert_eq!(parse_contacts(text, 12345), Ok(expected));
+        assert_eq!(parse_contacts("", 12345), Ok(Vec::new()));
     }
 
     #[test]
@@ -225,9 +227,16 @@ mod tests {
             "0.0.0.0:1",
             "224.0.0.1:1",
         ] {
-            assert_eq!(places(text, 12345), Err(PlaceError::Text(text.to_owned())), "{text}");
+            assert_eq!(
+                parse_contacts(text, 12345),
+                Err(PlaceError::Text(text.to_owned())),
+                "{text}"
+            );
         }
-        assert_eq!(places(&"a,".repeat(MOST_ADDRESSES + 1), 1), Err(PlaceError::TooMany));
+        assert_eq!(
+            parse_contacts(&"a,".repeat(MOST_ADDRESSES + 1), 1),
+            Err(PlaceError::TooMany)
+        );
     }
 
     proptest! {
@@ -235,30 +244,30 @@ mod tests {
         fn every_address_is_read_as_it_is_written(bits in 1_u32..0xe000_0000, port in 1_u16.., other in any::<u128>()) {
             for ip in [IpAddr::from(bits.to_be_bytes()), IpAddr::from((other >> 8 | 1 << 64).to_be_bytes())] {
                 let address = SocketAddr::new(ip, port);
-                prop_assert_eq!(places(&address.to_string(), 1), Ok(vec![Place::Address(address)]));
+                prop_assert_eq!(parse_contacts(&address.to_string(), 1), Ok(vec![Place::Address(address)]));
                 let bare = SocketAddr::new(ip, 1);
-                prop_assert_eq!(places(&ip.to_string(), 1), Ok(vec![Place::Address(bare)]));
+                prop_assert_eq!(parse_contacts(&ip.to_string(), 1), Ok(vec![Place::Address(bare)]));
             }
         }
 
         #[test]
         fn texts_of_anyone_do_no_harm(text in ".{0,80}") {
-            let _ = places(&text, 1);
+            let _ = parse_contacts(&text, 1);
         }
     }
 
     #[tokio::test]
     async fn names_and_addresses_are_looked_up_together_and_one_that_is_not_there_hides_no_other() {
-        let places = places("127.0.0.1:7000,localhost:7001,dns+no.such.name.invalid:1", 1).unwrap();
-        let found = look_up(places).await;
+        let contacts = parse_contacts("127.0.0.1:7000,localhost:7001,dns+no.such.name.invalid:1", 1).unwrap();
+        let lookup = look_up(contacts).await;
         assert!(
-            found.addresses.contains(&"127.0.0.1:7000".parse().unwrap()),
-            "{found:?}"
+            lookup.addresses.contains(&"127.0.0.1:7000".parse().unwrap()),
+            "{lookup:?}"
         );
         assert!(
-            found.addresses.iter().any(|address| address.port() == 7001),
-            "{found:?}"
+            lookup.addresses.iter().any(|address| address.port() == 7001),
+            "{lookup:?}"
         );
-        assert_eq!(found.errors.len(), 1, "{found:?}");
+        assert_eq!(lookup.errors.len(), 1, "{lookup:?}");
     }
 }

@@ -40,9 +40,9 @@ const TOLD_OF_LEAVING: usize = 16;
 pub(super) enum Event {
     Joined(Member),
     /// The member left, or is considered dead.
-    Gone(Member),
+    Left(Member),
     /// Other members considered this member dead, and it has rejoined.
-    CameBack,
+    Rejoined,
 }
 
 /// A message and its destination.
@@ -70,8 +70,8 @@ impl Runtime<Member> for Effects {
     fn notify(&mut self, notification: Notification<'_, Member>) {
         let event = match notification {
             Notification::MemberUp(member) => Event::Joined(member.clone()),
-            Notification::MemberDown(member) => Event::Gone(member.clone()),
-            Notification::Rejoin(_) => Event::CameBack,
+            Notification::MemberDown(member) => Event::Left(member.clone()),
+            Notification::Rejoin(_) => Event::Rejoined,
             // A member with a later start time replaced the known one at the same address.
             Notification::Rename(..) => {
                 self.has_changed = true;
@@ -150,7 +150,7 @@ impl Membership {
 
     /// Returns the time at which `tick` must be called next.
     pub(super) fn next_tick(&self) -> Option<Instant> {
-        self.timers.keys().next().map(|(at, _)| *at)
+        self.timers.keys().next().map(|(time, _)| *time)
     }
 
     /// Tells some of the other members that this member leaves. Each further call tells more of them. After the first
@@ -220,7 +220,7 @@ impl Membership {
 }
 
 fn settings() -> Config {
-    let every = |frequency: Duration, members: usize| {
+    let periodic = |frequency: Duration, members: usize| {
         Some(PeriodicParams {
             frequency,
             num_members: at_least_one(members),
@@ -236,10 +236,10 @@ fn settings() -> Config {
         max_packet_size: at_least_one(LONGEST_MESSAGE),
         notify_down_members: true,
         // Each response to an announcement names about thirty other members.
-        periodic_announce: every(Duration::from_secs(1), 1),
+        periodic_announce: periodic(Duration::from_secs(1), 1),
         // Heals a network partition.
-        periodic_announce_to_down_members: every(Duration::from_secs(3), 2),
-        periodic_gossip: every(Duration::from_millis(200), 3),
+        periodic_announce_to_down_members: periodic(Duration::from_secs(3), 2),
+        periodic_gossip: periodic(Duration::from_millis(200), 3),
     }
 }
 

@@ -81,8 +81,8 @@ impl Network {
             assert!(message.len() <= LONGEST_MESSAGE);
             self.sent += 1;
             if !self.random.random_bool(self.loss) {
-                let at = (self.now + LATENCY, self.sent);
-                self.on_the_way.insert(at, (from, to, message));
+                let arrival = (self.now + LATENCY, self.sent);
+                self.on_the_way.insert(arrival, (from, to, message));
             }
         }
     }
@@ -98,7 +98,7 @@ impl Network {
             .min();
         let arrival = self.on_the_way.keys().next().copied();
         match (arrival, tick) {
-            (Some(arrival), tick) if tick.is_none_or(|(at, _)| arrival.0 <= at) => {
+            (Some(arrival), tick) if tick.is_none_or(|(time, _)| arrival.0 <= time) => {
                 let (from, to, message) = self.on_the_way.remove(&arrival).unwrap();
                 self.now = self.now.max(arrival.0);
                 if self.paused.contains(&to) {
@@ -112,8 +112,8 @@ impl Network {
                     self.collect(to);
                 }
             }
-            (_, Some((at, address))) => {
-                self.now = self.now.max(at);
+            (_, Some((time, address))) => {
+                self.now = self.now.max(time);
                 self.members.get_mut(&address).unwrap().tick(self.now);
                 self.collect(address);
             }
@@ -129,7 +129,7 @@ impl Network {
     }
 
     /// Lets time pass until all of `members` know each other and no other members. Returns how long that took.
-    fn until_all_know(&mut self, members: &[SocketAddr]) -> Duration {
+    fn run_until_all_know(&mut self, members: &[SocketAddr]) -> Duration {
         let begin = self.now;
         while !members.iter().all(|address| self.knows(*address, members)) {
             self.step();
@@ -138,8 +138,8 @@ impl Network {
         self.now - begin
     }
 
-    fn knows(&self, of: SocketAddr, members: &[SocketAddr]) -> bool {
-        let member = &self.members[&of];
+    fn knows(&self, address: SocketAddr, members: &[SocketAddr]) -> bool {
+        let member = &self.members[&address];
         let others = member.others();
         others.len() + 1 == members.len() && others.iter().all(|other| members.contains(&other.address))
     }
@@ -153,7 +153,7 @@ impl Network {
 fn members_that_join_by_one_of_them_soon_know_all() {
     for count in [2, 5, 50] {
         let mut network = Network::of(count);
-        let took = network.until_all_know(&network.addresses());
+        let took = network.run_until_all_know(&network.addresses());
         println!("{count} members know each other after {took:?}");
         assert!(took < PROMISE, "{count}: {took:?}");
     }
@@ -163,12 +163,12 @@ fn members_that_join_by_one_of_them_soon_know_all() {
 fn half_of_the_members_die_at_once_and_the_others_know_in_time() {
     for count in [5, 10, 50] {
         let mut network = Network::of(count);
-        network.until_all_know(&network.addresses());
+        network.run_until_all_know(&network.addresses());
         network.pass(Duration::from_secs(5));
         for number in 0..count / 2 {
             network.members.remove(&address(number));
         }
-        let took = network.until_all_know(&network.addresses());
+        let took = network.run_until_all_know(&network.addresses());
         println!("{} of {count} members died, the others know after {took:?}", count / 2);
         assert!(took < PROMISE, "{count}: {took:?}");
     }
@@ -177,13 +177,13 @@ fn half_of_the_members_die_at_once_and_the_others_know_in_time() {
 #[test]
 fn a_member_that_leaves_is_gone_at_once() {
     let mut network = Network::of(50);
-    network.until_all_know(&network.addresses());
+    network.run_until_all_know(&network.addresses());
     let leaving = address(7);
     let now = network.now;
     network.members.get_mut(&leaving).unwrap().leave(now);
     network.collect(leaving);
     network.members.remove(&leaving);
-    let took = network.until_all_know(&network.addresses());
+    let took = network.run_until_all_know(&network.addresses());
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
@@ -191,14 +191,17 @@ fn a_member_that_leaves_is_gone_at_once() {
 fn a_cut_makes_two_clusters_and_when_it_heals_one() {
     let mut network = Network::of(5);
     let all = network.addresses();
-    network.until_all_know(&all);
+    network.run_until_all_know(&all);
     network.beyond = all[..2].iter().copied().collect();
-    let took = [network.until_all_know(&all[..2]), network.until_all_know(&all[2..])];
+    let took = [
+        network.run_until_all_know(&all[..2]),
+        network.run_until_all_know(&all[2..]),
+    ];
     assert!(took[0] + took[1] < PROMISE, "{took:?}");
     network.pass(Duration::from_mins(2));
     assert!(network.knows(all[0], &all[..2]) && network.knows(all[4], &all[2..]));
     network.beyond.clear();
-    let took = network.until_all_know(&all);
+    let took = network.run_until_all_know(&all);
     println!("a cut of two minutes is healed after {took:?}");
     assert!(took < PROMISE, "{took:?}");
 }
@@ -207,26 +210,26 @@ fn a_cut_makes_two_clusters_and_when_it_heals_one() {
 fn a_member_that_slept_is_taken_back_under_a_new_start() {
     let mut network = Network::of(5);
     let all = network.addresses();
-    network.until_all_know(&all);
+    network.run_until_all_know(&all);
     let before = network.members[&all[1]].own().clone();
     network.paused.insert(all[1]);
     let awake: Vec<SocketAddr> = all.iter().copied().filter(|address| *address != all[1]).collect();
-    assert!(network.until_all_know(&awake) < PROMISE);
+    assert!(network.run_until_all_know(&awake) < PROMISE);
     network.pass(Duration::from_secs(20));
     network.paused.clear();
-    let took = network.until_all_know(&all);
+    let took = network.run_until_all_know(&all);
     assert!(took < PROMISE, "{took:?}");
     let after = network.members[&all[1]].own().clone();
     assert!(after.started > before.started);
     let events = network.members.get_mut(&all[1]).unwrap().events();
-    assert!(events.contains(&Event::CameBack), "{events:?}");
+    assert!(events.contains(&Event::Rejoined), "{events:?}");
 }
 
 #[test]
 fn a_member_that_is_started_anew_at_its_address_takes_its_place_at_once() {
     let mut network = Network::of(3);
     let all = network.addresses();
-    network.until_all_know(&all);
+    network.run_until_all_know(&all);
     let before = network.members[&all[2]].own().started;
     network.join(2);
     network.pass(Duration::from_secs(2));
@@ -245,7 +248,7 @@ fn a_member_that_is_started_anew_after_its_clock_was_set_back_takes_its_place() 
     };
     network.admit(Membership::new(ahead, StdRng::seed_from_u64(2)));
     let all = network.addresses();
-    network.until_all_know(&all);
+    network.run_until_all_know(&all);
     network.join(2);
     let sent = network.sent;
     network.pass(Duration::from_secs(5));
@@ -260,16 +263,16 @@ fn a_member_that_is_started_anew_after_its_clock_was_set_back_takes_its_place() 
 #[test]
 fn lost_messages_make_nobody_dead() {
     let mut network = Network::of(10);
-    network.until_all_know(&network.addresses());
+    network.run_until_all_know(&network.addresses());
     network.loss = 0.05;
     network.pass(Duration::from_mins(2));
     for member in network.members.values_mut() {
-        let gone: Vec<Event> = member
+        let departures: Vec<Event> = member
             .events()
             .into_iter()
-            .filter(|event| matches!(event, Event::Gone(_)))
+            .filter(|event| matches!(event, Event::Left(_)))
             .collect();
-        assert_eq!(gone, []);
+        assert_eq!(departures, []);
     }
 }
 

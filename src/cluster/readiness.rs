@@ -54,11 +54,11 @@ mod tests {
         assert!(patient.is_ready(3, now) && patient.is_ready(4, now));
 
         let mut readiness = Readiness::new(3, Duration::from_secs(10));
-        let at = |seconds| now + Duration::from_secs(seconds);
-        assert!(!readiness.is_ready(2, now) && !readiness.is_ready(1, at(9)) && readiness.is_ready(1, at(10)));
-        assert!(readiness.is_ready(3, at(20)));
+        let later = |seconds| now + Duration::from_secs(seconds);
+        assert!(!readiness.is_ready(2, now) && !readiness.is_ready(1, later(9)) && readiness.is_ready(1, later(10)));
+        assert!(readiness.is_ready(3, later(20)));
         // Other members die, so this member waits again.
-        assert!(!readiness.is_ready(2, at(30)) && readiness.is_ready(2, at(40)));
+        assert!(!readiness.is_ready(2, later(30)) && readiness.is_ready(2, later(40)));
         assert!(Readiness::new(0, Duration::ZERO).is_ready(1, now));
     }
 }

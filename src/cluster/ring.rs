@@ -30,7 +30,7 @@ impl Ring {
         names.dedup();
         let mut tokens: Vec<(u64, u32)> = (0_u32..)
             .zip(&names)
-            .flat_map(|(place, name)| (0..TOKENS).map(move |seed| (xxh3_64_with_seed(name.as_bytes(), seed), place)))
+            .flat_map(|(index, name)| (0..TOKENS).map(move |seed| (xxh3_64_with_seed(name.as_bytes(), seed), index)))
             .collect();
         tokens.sort_unstable();
         Self { tokens, names }
@@ -39,8 +39,8 @@ impl Ring {
     /// Returns the name of the member that owns a key; `None` if the ring is empty.
     pub(crate) fn owner(&self, key: u64) -> Option<&Arc<str>> {
         let next = self.tokens.partition_point(|(token, _)| *token < key);
-        let (_, place) = self.tokens.get(next).or_else(|| self.tokens.first())?;
-        self.names.get(usize::try_from(*place).ok()?)
+        let (_, index) = self.tokens.get(next).or_else(|| self.tokens.first())?;
+        self.names.get(usize::try_from(*index).ok()?)
     }
 }
 
@@ -103,10 +103,10 @@ mod tests {
 
     #[test]
     fn names_and_values_cannot_be_taken_for_each_other() {
-        let of = |labels: &[(&'static str, &'static str)]| key(labels.iter().copied());
-        assert_ne!(of(&[("a", "bc")]), of(&[("ab", "c")]));
-        assert_ne!(of(&[("a", "b"), ("c", "d")]), of(&[("a", "bc"), ("", "d")]));
-        assert_eq!(of(&[("a", "b")]), of(&[("a", "b")]));
+        let key_of = |labels: &[(&'static str, &'static str)]| key(labels.iter().copied());
+        assert_ne!(key_of(&[("a", "bc")]), key_of(&[("ab", "c")]));
+        assert_ne!(key_of(&[("a", "b"), ("c", "d")]), key_of(&[("a", "bc"), ("", "d")]));
+        assert_eq!(key_of(&[("a", "b")]), key_of(&[("a", "b")]));
     }
 
     proptest! {
@@ -114,22 +114,22 @@ mod tests {
 
         #[test]
         fn the_order_in_which_members_are_known_does_not_matter(
-            names in prop::collection::vec("[a-z]{1,8}", 1..8), turn in 0_usize..8, wanted in any::<u64>(),
+            names in prop::collection::vec("[a-z]{1,8}", 1..8), turn in 0_usize..8, key in any::<u64>(),
         ) {
             let mut turned = names.clone();
             turned.rotate_left(turn % names.len());
             turned.push(names[0].clone());
             let (first, second) = (ring(names.iter().map(String::as_str)), ring(turned.iter().map(String::as_str)));
-            prop_assert_eq!(first.owner(wanted), second.owner(wanted));
+            prop_assert_eq!(first.owner(key), second.owner(key));
         }
 
         #[test]
         fn what_a_member_does_not_get_or_leave_stays_where_it_is(
-            names in prop::collection::btree_set("[a-z]{1,8}", 2..8), wanted in prop::collection::vec(any::<u64>(), 64),
+            names in prop::collection::btree_set("[a-z]{1,8}", 2..8), keys in prop::collection::vec(any::<u64>(), 64),
         ) {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let (all, fewer) = (ring(names.iter().copied()), ring(names[1..].iter().copied()));
-            for key in wanted {
+            for key in keys {
                 let owner = all.owner(key).unwrap();
                 prop_assert!(**owner == *names[0] || fewer.owner(key) == Some(owner));
             }
