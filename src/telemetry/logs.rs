@@ -319,8 +319,8 @@ impl Fields {
     /// Iterates over all fields but the message. For a repeated name, it yields the innermost field.
     fn without_message(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
         let all = &self.0;
-        all.iter().enumerate().filter_map(move |(place, (name, value))| {
-            let shadowed = all[..place].iter().any(|(earlier, _)| earlier == name);
+        all.iter().enumerate().filter_map(move |(index, (name, value))| {
+            let shadowed = all[..index].iter().any(|(earlier, _)| earlier == name);
             (*name != "message" && !shadowed).then_some((*name, value))
         })
     }
@@ -439,13 +439,13 @@ pub fn without_userinfo(text: String) -> String {
     }
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.as_str();
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
+    while let Some(index) = rest.find("://") {
+        let (before, after) = rest.split_at(index + 3);
         clean.push_str(before);
         let is_end = |c: char| matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>') || c.is_whitespace();
         let authority = after.split(is_end).next().unwrap_or(after);
         rest = match authority.rfind('@') {
-            Some(at) => &after[at + 1..],
+            Some(index) => &after[index + 1..],
             None => after,
         };
     }

@@ -268,8 +268,8 @@ impl Family {
         // Exemplars after ` # ` exist only in OpenMetrics, so they are dropped.
         let value = rest.split(" # ").next().unwrap_or(rest);
         let line = format!("{series}{value}");
-        if let Some(&place) = self.line_indexes.get(series) {
-            self.lines[place] = line;
+        if let Some(&index) = self.line_indexes.get(series) {
+            self.lines[index] = line;
         } else {
             self.line_indexes.insert(series.to_owned(), self.lines.len());
             self.lines.push(line);
@@ -280,12 +280,12 @@ impl Family {
 /// Returns the offset where the name and labels of a sample line end and ` value` begins.
 fn series_end(line: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
-    for (at, byte) in line.bytes().enumerate() {
+    for (offset, byte) in line.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
             b'"' => quoted = !quoted,
-            b' ' if !quoted => return at,
+            b' ' if !quoted => return offset,
             _ => {}
         }
     }
@@ -397,7 +397,7 @@ mod tests {
         };
         tool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         let output = tool.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.is_empty(), "{said}\n{text}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && stderr.is_empty(), "{stderr}\n{text}");
     }
 }
