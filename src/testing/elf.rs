@@ -25,26 +25,26 @@ pub fn made(sections: &[Section]) -> Vec<u8> {
 /// Creates a file like [`made`], with this many executable segments of one page (4 KiB) each.
 pub fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let mut put = |bytes: &[u8]| file.extend_from_slice(bytes);
-    put(&3_u16.to_le_bytes());
-    put(&62_u16.to_le_bytes());
-    put(&1_u32.to_le_bytes());
+    let mut append = |bytes: &[u8]| file.extend_from_slice(bytes);
+    append(&3_u16.to_le_bytes());
+    append(&62_u16.to_le_bytes());
+    append(&1_u32.to_le_bytes());
     let program_headers = if segments > 0 { 64_u64 } else { 0 };
     for number in [0, program_headers, 0] {
-        put(&number.to_le_bytes());
+        append(&number.to_le_bytes());
     }
-    put(&0_u32.to_le_bytes());
+    append(&0_u32.to_le_bytes());
     let count = sections.len() as u16 + 2;
     for number in [64, 56, segments, 64, count, count - 1] {
-        put(&number.to_le_bytes());
+        append(&number.to_le_bytes());
     }
     for index in 0..u64::from(segments) {
         // PT_LOAD, PF_R | PF_X
-        put(&1_u32.to_le_bytes());
-        put(&5_u32.to_le_bytes());
-        let place = index * 0x1000;
-        for number in [place, place, place, 0x1000, 0x1000, 0x1000] {
-            put(&number.to_le_bytes());
+        append(&1_u32.to_le_bytes());
+        append(&5_u32.to_le_bytes());
+        let segment_offset = index * 0x1000;
+        for number in [segment_offset, segment_offset, segment_offset, 0x1000, 0x1000, 0x1000] {
+            append(&number.to_le_bytes());
         }
     }
     let mut names = vec![0];
@@ -65,8 +65,8 @@ pub fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
     headers.extend(header(&strings, 0, (file.len() as u64, names.len() as u64)));
     file.extend_from_slice(&names);
     file.resize(file.len().next_multiple_of(8), 0);
-    let at = file.len() as u64;
-    file[40..48].copy_from_slice(&at.to_le_bytes());
+    let table_offset = file.len() as u64;
+    file[40..48].copy_from_slice(&table_offset.to_le_bytes());
     file.extend_from_slice(&headers);
     file
 }

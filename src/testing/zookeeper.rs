@@ -151,7 +151,7 @@ async fn session(mut stream: TcpStream, tree: Arc<Mutex<Tree>>) {
 }
 
 fn answer(request: &[u8], tree: &mut Tree, out: &UnboundedSender<Vec<u8>>) -> Vec<u8> {
-    let number = |at: usize| i32::from_be_bytes(request[at..at + 4].try_into().unwrap());
+    let number = |offset: usize| i32::from_be_bytes(request[offset..offset + 4].try_into().unwrap());
     let (xid, operation) = (number(0), number(4));
     let reply = |error: i32, body: &[u8]| {
         let mut reply = xid.to_be_bytes().to_vec();

@@ -42,13 +42,13 @@ impl Program {
             let rank = endpoint.sums.partition_point(|sum| *sum < point);
             counts[endpoint.stacks[rank.min(endpoint.stacks.len() - 1)] as usize] += 1;
         }
-        let about = Profile {
+        let template = Profile {
             sample_types: vec![value_type("samples", "count"), value_type("cpu", "nanoseconds")],
             period_type: value_type("cpu", "nanoseconds"),
             period: 10_000_000,
             ..Profile::default()
         };
-        let mut samples = Samples::new(self, time_ns, about);
+        let mut samples = Samples::new(self, time_ns, template);
         for (stack, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             samples.add(stack, &[*count, *count * 10_000_000], None);
         }
@@ -57,7 +57,7 @@ impl Program {
 
     /// Draws the heap profile of a pod at a tick.
     pub(super) fn heap(&self, tick: u64, pod: usize, time_ns: i64, random: &mut Random) -> Profile<'_> {
-        let about = Profile {
+        let template = Profile {
             sample_types: vec![
                 value_type("alloc_objects", "count"),
                 value_type("alloc_space", "bytes"),
@@ -68,7 +68,7 @@ impl Program {
             period: HEAP_RATE as i64,
             ..Profile::default()
         };
-        let mut samples = Samples::new(self, time_ns, about);
+        let mut samples = Samples::new(self, time_ns, template);
         for site in &self.sites {
             let swing = (tick as f64 / site.period * TAU + site.phase + pod as f64 * 0.4).sin();
             let live = (site.live * (1.0 + 0.3 * swing)).round().max(0.0);
@@ -96,12 +96,12 @@ struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Creates a profile without samples. `about` contains the sample types and the period of the profile.
-    fn new(program: &'a Program, time_ns: i64, about: Profile<'a>) -> Self {
+    /// Creates a profile without samples. `template` contains the sample types and the period of the profile.
+    fn new(program: &'a Program, time_ns: i64, template: Profile<'a>) -> Self {
         let mut builder = Builder::new(Profile {
             time_nanos: time_ns,
             duration_nanos: TICK_SECONDS * 1_000_000_000,
-            ..about
+            ..template
         });
         let mapping = builder.mapping(Mapping {
             start: 0x40_0000,
@@ -130,21 +130,21 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the index in the profile of a location of the program. Adds the location to the profile if it is new.
-    fn location(&mut self, place: u32) -> u32 {
-        if let Some(known) = self.locations[place as usize] {
+    fn location(&mut self, index: u32) -> u32 {
+        if let Some(known) = self.locations[index as usize] {
             return known;
         }
-        let (function, line) = self.program.locations[place as usize];
+        let (function, line) = self.program.locations[index as usize];
         let mut lines = Vec::with_capacity(2);
         // The last location of every seventh function has the next function inlined.
-        if function % 7 == 0 && place % 3 == 2 && (function as usize) + 1 < self.program.functions.len() {
+        if function % 7 == 0 && index % 3 == 2 && (function as usize) + 1 < self.program.functions.len() {
             let line = self.program.functions[function as usize + 1].2 + 2;
             lines.push(self.line(function + 1, line));
         }
         lines.push(self.line(function, line));
-        let address = 0x40_1000 + u64::from(place) * 0x5a;
+        let address = 0x40_1000 + u64::from(index) * 0x5a;
         let location = self.builder.location(self.mapping, address, &lines);
-        self.locations[place as usize] = Some(location);
+        self.locations[index as usize] = Some(location);
         location
     }
 

@@ -116,14 +116,14 @@ mod tests {
     #[test]
     fn one_seed_gives_one_fleet_and_every_profile_is_valid() {
         let shape = FleetShape::default();
-        let (one, same, other) = (Fleet::new(shape, 7), Fleet::new(shape, 7), Fleet::new(shape, 8));
+        let (one, twin, other) = (Fleet::new(shape, 7), Fleet::new(shape, 7), Fleet::new(shape, 8));
         let mut differ = 0;
         for index in 0..one.profiles_per_tick() {
             let (labels, profile) = one.profile(3, index, 0);
             let bytes = encode(&profile);
             assert_eq!(decode(&bytes).unwrap(), profile);
             assert!(profile.sample_count() > 50, "{labels}: {}", profile.sample_count());
-            assert_eq!(encode(&same.profile(3, index, 0).1), bytes);
+            assert_eq!(encode(&twin.profile(3, index, 0).1), bytes);
             differ += usize::from(encode(&other.profile(3, index, 0).1) != bytes);
         }
         assert_eq!(differ, one.profiles_per_tick());
@@ -147,12 +147,12 @@ mod tests {
     fn stacks_repeat_from_tick_to_tick() {
         let fleet = Fleet::new(FleetShape::default(), 1);
         for index in [0, 1, 40, 41] {
-            let mut seen: HashSet<u64> = HashSet::new();
+            let mut known_ids: HashSet<u64> = HashSet::new();
             let (mut new, mut all) = (0, 0);
             for tick in 0..40 {
                 for id in stack_ids(&fleet.profile(tick, index, 0).1) {
                     all += 1;
-                    new += usize::from(seen.insert(id));
+                    new += usize::from(known_ids.insert(id));
                 }
             }
             assert!(new * 4 < all, "{new} of {all} stacks are new");

@@ -190,8 +190,8 @@ impl Program {
                     other.iter().rev().take(kept).copied().collect()
                 }
             };
-            let more = 1 + random.below(9);
-            for _ in 0..more {
+            let added = 1 + random.below(9);
+            for _ in 0..added {
                 if path.len() >= 62 {
                     break;
                 }
