@@ -78,7 +78,7 @@ impl MetaLabels {
     }
 
     /// Returns the target with these labels and an address.
-    pub(crate) fn at(&self, address: impl Into<Arc<str>>) -> Target {
+    pub(crate) fn with_address(&self, address: impl Into<Arc<str>>) -> Target {
         let mut target = self.labels.clone();
         target.insert("__address__".into(), address.into());
         target
@@ -110,7 +110,7 @@ mod tests {
         let mut labels = MetaLabels::new("__meta_x_");
         labels.set("port", 80).set_some("zone", None::<&str>);
         labels.set_each("label_", [("app.kubernetes.io/name", "shop"), ("\u{e4}", "")]);
-        let target = labels.at(host_port("::1", 80));
+        let target = labels.with_address(host_port("::1", 80));
         let shown: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
             shown,

@@ -64,12 +64,12 @@ pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
         labels.set("pod_container_id", container_id(pod, index, container));
         if container.ports.is_empty() {
             // The target has no port; a relabel rule of the user can add a port.
-            targets.push(with(whole, labels.at(ip.as_str())));
+            targets.push(with(whole, labels.with_address(ip.as_str())));
         }
         for port in &container.ports {
             let mut labels = labels.clone();
             set_port(&mut labels, port);
-            targets.push(with(whole, labels.at(host_port(ip, port.container_port))));
+            targets.push(with(whole, labels.with_address(host_port(ip, port.container_port))));
         }
     }
     targets

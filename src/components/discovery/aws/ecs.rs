@@ -300,7 +300,7 @@ impl Surroundings {
                 .set_some("service_status", service.status.as_ref())
                 .set_each("tag_service_", tags(&service.tags));
         }
-        Some(labels.at(host_port(&address, port)))
+        Some(labels.with_address(host_port(&address, port)))
     }
 
     fn reached(&self, task: &Task, instance: Option<&Instance>) -> Reached {

@@ -224,7 +224,7 @@ fn node_targets(cluster: &Cluster, node: &Node, port: i64) -> Vec<Target> {
     };
     let target = |(index, endpoint): (usize, &String)| {
         labels.set(index_label, index);
-        labels.at(host_port(endpoint, port))
+        labels.with_address(host_port(endpoint, port))
     };
     endpoints.iter().enumerate().map(target).collect()
 }

@@ -347,7 +347,7 @@ impl Azure {
             let public = "/properties/ipConfigurations/0/properties/publicIPAddress/properties/ipAddress";
             labels.set_some("machine_public_ip", text(&interface, public));
             labels.set("machine_private_ip", address);
-            return Ok(Some(labels.at(host_port(address, self.arguments.port))));
+            return Ok(Some(labels.with_address(host_port(address, self.arguments.port))));
         }
         Ok(None)
     }

@@ -202,6 +202,6 @@ impl Api {
             .set_each("tagged_address_", node.tagged_addresses.iter().flatten());
         // A service may run on another host than the node on which it is registered.
         let host = Some(&service.address).filter(|address| !address.is_empty());
-        labels.at(host_port(host.unwrap_or(&node.address), service.port))
+        labels.with_address(host_port(host.unwrap_or(&node.address), service.port))
     }
 }

@@ -153,6 +153,6 @@ impl ConsulAgent {
                 tagged.map(|(name, tagged)| (name, host_port(&tagged.address, tagged.port))),
             );
         let host = Some(&service.address).filter(|address| !address.is_empty());
-        labels.at(host_port(host.unwrap_or(&itself.member.addr), service.port))
+        labels.with_address(host_port(host.unwrap_or(&itself.member.addr), service.port))
     }
 }

@@ -141,6 +141,6 @@ impl DigitalOcean {
             .set_some("public_ipv6", of_kind("/networks/v6", "public"))
             .set_list("features", ",", &texts(droplet, "/features"))
             .set_list("tags", ",", &texts(droplet, "/tags"));
-        Some(labels.at(host_port(public.as_deref().unwrap_or_default(), self.port)))
+        Some(labels.with_address(host_port(public.as_deref().unwrap_or_default(), self.port)))
     }
 }

@@ -153,7 +153,7 @@ impl Dns {
             RData::AAAA(address) => host_port(&address.to_string(), port),
             _ => return None,
         };
-        Some(labels.at(address))
+        Some(labels.with_address(address))
     }
 }
 

@@ -201,7 +201,7 @@ impl Docker {
                         .set("port_public", port.public_port)
                         .set("port_public_ip", &port.ip);
                 }
-                labels.at(host_port(ip, port.private_port))
+                labels.with_address(host_port(ip, port.private_port))
             })
             .collect();
         if !targets.is_empty() {
@@ -209,8 +209,8 @@ impl Docker {
         }
         // A container in the network of the host has no ports of its own.
         match &*container.host_config.network_mode {
-            "host" => vec![labels.at(self.arguments.host_networking_host.clone())],
-            _ => vec![labels.at(host_port(ip, self.arguments.port.0))],
+            "host" => vec![labels.with_address(self.arguments.host_networking_host.clone())],
+            _ => vec![labels.with_address(host_port(ip, self.arguments.port.0))],
         }
     }
 }

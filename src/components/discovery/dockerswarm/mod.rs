@@ -103,7 +103,7 @@ impl Swarm {
                     labels
                         .set("service_endpoint_port_name", &port.name)
                         .set("service_endpoint_port_publish_mode", &port.publish_mode);
-                    labels.at(host_port(&ip, port.published_port))
+                    labels.with_address(host_port(&ip, port.published_port))
                 });
                 self.add_ports(&mut targets, ports, &labels, &ip);
             }
@@ -135,7 +135,7 @@ impl Swarm {
             for port in task.tcp_ports() {
                 let mut labels = labels.clone();
                 labels.set("task_port_publish_mode", &port.publish_mode);
-                targets.push(labels.at(host_port(address, port.published_port)));
+                targets.push(labels.with_address(host_port(address, port.published_port)));
             }
             for attachment in task.networks() {
                 let mut labels = labels.clone();
@@ -145,7 +145,7 @@ impl Swarm {
                     let ports = service.iter().flat_map(|service| service.tcp_ports()).map(|port| {
                         let mut labels = labels.clone();
                         labels.set("task_port_publish_mode", &port.publish_mode);
-                        labels.at(host_port(&ip, port.published_port))
+                        labels.with_address(host_port(&ip, port.published_port))
                     });
                     self.add_ports(&mut targets, ports, &labels, &ip);
                 }
@@ -160,7 +160,7 @@ impl Swarm {
             let mut labels = MetaLabels::new(PREFIX);
             node.label(&mut labels);
             node.label_more(&mut labels);
-            labels.at(host_port(node.address(), self.arguments.port.0))
+            labels.with_address(host_port(node.address(), self.arguments.port.0))
         };
         Ok(nodes.iter().map(target).collect())
     }
@@ -183,7 +183,7 @@ impl Swarm {
         let before = targets.len();
         targets.extend(ports);
         if targets.len() == before {
-            targets.push(labels.at(host_port(ip, self.arguments.port.0)));
+            targets.push(labels.with_address(host_port(ip, self.arguments.port.0)));
         }
     }
 }

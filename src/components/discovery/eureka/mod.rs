@@ -158,7 +158,7 @@ impl Instance {
             )
             .set_each("instance_metadata_", elements(&self.metadata));
         let port = self.port.as_ref().map_or(DEFAULT_PORT, |port| port.number);
-        let mut target = labels.at(host_port(&self.host_name, port));
+        let mut target = labels.with_address(host_port(&self.host_name, port));
         target.insert("instance".into(), self.instance_id.as_str().into());
         target
     }

@@ -164,6 +164,6 @@ impl Gce {
         if text(instance, "/networkInterfaces/0/accessConfigs/0/type") == Some("ONE_TO_ONE_NAT") {
             labels.set_json(instance, &[("public_ip", "/networkInterfaces/0/accessConfigs/0/natIP")]);
         }
-        Some(labels.at(host_port(address, self.arguments.port)))
+        Some(labels.with_address(host_port(address, self.arguments.port)))
     }
 }

@@ -178,7 +178,7 @@ impl Hetzner {
             labels.set_each("hcloud_labelpresent_", [(name, true)]);
         }
         let address = text(server, "/public_net/ipv4/ip").or_else(|| text(server, "/private_net/0/ip"))?;
-        Some(labels.at(host_port(address, self.port)))
+        Some(labels.with_address(host_port(address, self.port)))
     }
 
     async fn robot(&self) -> Result<Vec<Target>, DiscoveryError> {
@@ -199,6 +199,6 @@ impl Hetzner {
             .set_some("datacenter", center.as_ref())
             .set_some("robot_datacenter", center.as_ref())
             .set_some("public_ipv6_network", network);
-        labels.at(host_port(text(server, "/server_ip").unwrap_or_default(), self.port))
+        labels.with_address(host_port(text(server, "/server_ip").unwrap_or_default(), self.port))
     }
 }

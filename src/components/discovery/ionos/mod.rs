@@ -131,6 +131,6 @@ impl Ionos {
         for (name, addresses) in by_interface {
             labels.set(&format!("nic_ip_{name}"), format!(",{},", addresses.join(",")));
         }
-        Some(labels.at(address))
+        Some(labels.with_address(address))
     }
 }

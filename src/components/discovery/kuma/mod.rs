@@ -167,7 +167,7 @@ impl Assignment {
                 .set("mesh", &self.mesh)
                 .set("service", &self.service)
                 .set("dataplane", &proxy.name);
-            let mut target = labels.at(&*proxy.address);
+            let mut target = labels.with_address(&*proxy.address);
             for (name, value) in [
                 ("instance", &proxy.name),
                 ("__scheme__", &proxy.scheme),

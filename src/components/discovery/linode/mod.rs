@@ -202,6 +202,6 @@ impl Linode {
             );
         }
         let address = public.and_then(|own| text(own, "/address")).unwrap_or_default();
-        Some(labels.at(host_port(address, self.arguments.port)))
+        Some(labels.with_address(host_port(address, self.arguments.port)))
     }
 }

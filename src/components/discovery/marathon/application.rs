@@ -113,7 +113,7 @@ impl Application {
             if let Some(port) = port {
                 labels.set_each(port.prefix, port.labels.into_iter().flatten());
             }
-            labels.at(host_port(host, number))
+            labels.with_address(host_port(host, number))
         };
         if ports.is_empty() {
             return own

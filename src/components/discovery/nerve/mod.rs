@@ -38,6 +38,6 @@ impl zookeeper_tree::Member for Member {
             .set("endpoint_host", &self.host)
             .set("endpoint_port", self.port)
             .set("endpoint_name", &self.name);
-        labels.at(host_port(&self.host, self.port))
+        labels.with_address(host_port(&self.host, self.port))
     }
 }

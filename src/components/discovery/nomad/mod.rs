@@ -163,6 +163,6 @@ impl Nomad {
                 &self.arguments.tag_separator,
                 instance.tags.as_deref().unwrap_or_default(),
             );
-        labels.at(host_port(&instance.address, instance.port))
+        labels.with_address(host_port(&instance.address, instance.port))
     }
 }

@@ -113,7 +113,7 @@ impl OpenStack {
         let target = |hypervisor: &Value| {
             let mut labels = MetaLabels::new("__meta_openstack_");
             labels.set_json(hypervisor, HYPERVISOR_LABELS);
-            labels.at(host_port(
+            labels.with_address(host_port(
                 text(hypervisor, "/host_ip").unwrap_or_default(),
                 self.arguments.port,
             ))
@@ -171,7 +171,7 @@ impl OpenStack {
                 .set("address_pool", pool)
                 .set("private_ip", address)
                 .set_some("public_ip", floating.get(&(id.to_owned(), address.to_owned())));
-            Some(labels.at(host_port(address, self.arguments.port)))
+            Some(labels.with_address(host_port(address, self.arguments.port)))
         };
         addresses.filter_map(target).collect()
     }

@@ -221,7 +221,7 @@ impl Ovhcloud {
             }
         };
         labels.set_some("ipv4", ipv4).set_some("ipv6", ipv6);
-        let mut target = labels.at(address);
+        let mut target = labels.with_address(address);
         target.insert("instance".into(), text(&server, "/name").unwrap_or(name).into());
         Ok(target)
     }

@@ -113,7 +113,7 @@ impl PuppetDb {
         if self.arguments.include_parameters {
             add_parameters("parameter_", resource.parameters.iter().flatten(), &mut labels);
         }
-        labels.at(host_port(&resource.certname, self.arguments.port.0))
+        labels.with_address(host_port(&resource.certname, self.arguments.port.0))
     }
 }
 

@@ -59,5 +59,5 @@ fn target(server: &Value, offers: &[Value], systems: &[Value], port: i64) -> Opt
     if let Some(system) = by_id(systems, "/install/os_id") {
         labels.set_json(&system, &[("os_name", "/name"), ("os_version", "/version")]);
     }
-    Some(labels.at(host_port(ipv4.or(ipv6)?, port)))
+    Some(labels.with_address(host_port(ipv4.or(ipv6)?, port)))
 }

@@ -115,5 +115,5 @@ fn target(server: &Value, region: &str, private: &BTreeMap<String, String>, port
         .set_list("public_ipv4_addresses", ",", &of_family("inet"))
         .set_list("public_ipv6_addresses", ",", &of_family("inet6"))
         .set_list("tags", ",", &texts(server, "/tags"));
-    Some(labels.at(host_port(inside.or(outside)?, port)))
+    Some(labels.with_address(host_port(inside.or(outside)?, port)))
 }

@@ -54,6 +54,6 @@ impl zookeeper_tree::Member for Member {
             .set_each("endpoint_port_", others.iter().map(|(name, other)| (name, other.port)))
             .set("status", &self.status)
             .set("shard", self.shard);
-        labels.at(host_port(host, port))
+        labels.with_address(host_port(host, port))
     }
 }

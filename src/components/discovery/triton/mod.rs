@@ -122,7 +122,7 @@ impl Discovery for Triton {
             let mut meta = MetaLabels::new("__meta_triton_");
             meta.set_json(item, labels)
                 .set_list("groups", ",", &texts(item, "/groups"));
-            Some(meta.at(format!("{}.{}:{port}", text(item, id)?, dns_suffix.0)))
+            Some(meta.with_address(format!("{}.{}:{port}", text(item, id)?, dns_suffix.0)))
         };
         Ok(take_list(&mut answer, field)?.iter().filter_map(target).collect())
     }

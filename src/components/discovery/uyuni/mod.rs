@@ -195,6 +195,6 @@ impl Endpoint {
             .set("proxy_module", &self.module)
             .set("metrics_path", &self.path)
             .set("scheme", scheme);
-        labels.at(host_port(&network.hostname, self.port))
+        labels.with_address(host_port(&network.hostname, self.port))
     }
 }

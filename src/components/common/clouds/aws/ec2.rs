@@ -187,7 +187,7 @@ pub(crate) async fn targets(
             labels
                 .set("region", &region)
                 .set_some("owner_id", reservation.owner_id.as_ref());
-            Some(labels.at(host_port(&address, port)))
+            Some(labels.with_address(host_port(&address, port)))
         });
         labels.collect()
     };

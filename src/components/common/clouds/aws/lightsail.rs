@@ -100,5 +100,5 @@ fn target(instance: &Instance, region: &str, port: i64) -> Option<Target> {
         "tag_",
         tags.filter_map(|tag| Some((tag.key.as_ref()?, tag.value.as_ref()?))),
     );
-    Some(labels.at(host_port(address, port)))
+    Some(labels.with_address(host_port(address, port)))
 }

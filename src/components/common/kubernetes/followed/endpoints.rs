@@ -70,7 +70,7 @@ fn add(backing: &mut Backing, cluster: &Cluster, address: &EndpointAddress, port
             node = node.or(Some(name));
         }
     }
-    let mut target = labels.at(host_port(&address.ip, number));
+    let mut target = labels.with_address(host_port(&address.ip, number));
     cluster.attach_node(&mut target, node);
     // The label of the container's port gets the protocol of the endpoint's port instead of the declared protocol.
     let change = |port: &mut Target| {

@@ -39,7 +39,7 @@ impl Discovered for EndpointSlice {
         for endpoint in &slice.object.endpoints {
             for port in &slice.object.ports {
                 for address in &endpoint.addresses {
-                    let mut target = labels(endpoint, port).at(match port.port {
+                    let mut target = labels(endpoint, port).with_address(match port.port {
                         Some(number) => host_port(address, number),
                         None => address.clone(),
                     });

@@ -33,7 +33,7 @@ impl Discovered for Ingress {
                     .set("ingress_scheme", if is_tls { "https" } else { "http" })
                     .set("ingress_host", &rule.host)
                     .set("ingress_path", path);
-                targets.push(with(&whole, labels.at(rule.host.as_str())));
+                targets.push(with(&whole, labels.with_address(rule.host.as_str())));
             }
         }
         targets

@@ -54,7 +54,7 @@ impl Discovered for Node {
         for address in status.addresses.iter().rev() {
             labels.set(&format!("node_address_{}", label_name(&address.kind)), &address.address);
         }
-        let mut target = labels.at(host_port(
+        let mut target = labels.with_address(host_port(
             &address.address,
             status.daemon_endpoints.kubelet_endpoint.port,
         ));

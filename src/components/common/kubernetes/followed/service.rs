@@ -38,7 +38,7 @@ impl Discovered for Service {
             }
             with(
                 &whole,
-                labels.at(format!("{}.{}.svc:{}", key.name, key.namespace, of.port)),
+                labels.with_address(format!("{}.{}.svc:{}", key.name, key.namespace, of.port)),
             )
         };
         spec.ports.iter().map(target).collect()
