@@ -164,7 +164,7 @@ pub(crate) fn receivers(sinks: impl IntoIterator<Item = Receiver>) -> Value {
 }
 
 /// Formats targets in short form: `{a=1,b=2}`.
-pub(crate) fn short(targets: &[Target]) -> Vec<String> {
+pub(crate) fn shorten(targets: &[Target]) -> Vec<String> {
     let labels = |target: &Target| {
         let pairs: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{{{}}}", pairs.join(","))
@@ -220,7 +220,7 @@ impl Recorder {
     /// Returns an export that is a list of targets, in short form: `{a=1,b=2}`.
     pub(crate) fn exported_targets(&self, name: &str) -> Vec<String> {
         let targets = Targets::from_value(name, &self.export(name)).expect("the export is not a list of targets");
-        short(&targets.iter().collect::<Vec<Target>>())
+        shorten(&targets.iter().collect::<Vec<Target>>())
     }
 
     pub(crate) fn receiver(&self) -> Receiver {

@@ -70,13 +70,13 @@ impl AzureMachine {
         let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {
             let url = endpoint.parse::<Url>();
             let url = url.map_err(|source| CloudError::Url {
-                what: "IDENTITY_ENDPOINT".to_owned(),
+                subject: "IDENTITY_ENDPOINT".to_owned(),
                 source,
             })?;
             let value = self.environment.get("IDENTITY_HEADER");
             let value = value.ok_or(CloudError::Setting("IDENTITY_HEADER is not set"))?;
             let value = HeaderValue::from_str(&value).map_err(|source| ApiError::Header {
-                what: "IDENTITY_HEADER",
+                subject: "IDENTITY_HEADER",
                 source,
             })?;
             (url, "2019-08-01", (HeaderName::from_static("x-identity-header"), value))

@@ -50,7 +50,7 @@ pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, ApiError> 
 pub(crate) fn header(token: &str) -> Result<HeaderMap, ApiError> {
     let value = HeaderValue::from_str(&format!("Bearer {token}"));
     let mut value = value.map_err(|source| ApiError::Header {
-        what: "the token",
+        subject: "the token",
         source,
     })?;
     value.set_sensitive(true);

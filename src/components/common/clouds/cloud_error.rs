@@ -46,8 +46,8 @@ pub(crate) enum CloudError {
     #[error("{0}")]
     Setting(&'static str),
     /// A setting is not a URL.
-    #[error("{what} is not a URL: {source}")]
-    Url { what: String, source: url::ParseError },
+    #[error("{subject} is not a URL: {source}")]
+    Url { subject: String, source: url::ParseError },
     #[error("cannot read {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     /// A file is not a valid credentials file.

@@ -155,7 +155,7 @@ impl Google {
         let url = |given: Option<String>| -> Result<Url, CloudError> {
             let given = given.unwrap_or_else(|| TOKEN_URL.to_owned());
             given.parse().map_err(|source| CloudError::Url {
-                what: format!("token_uri of {}", path.display()),
+                subject: format!("token_uri of {}", path.display()),
                 source,
             })
         };

@@ -42,10 +42,10 @@ pub(crate) enum DiscoveryError {
     #[error("{0}")]
     Response(String),
     /// A part of a response cannot be parsed.
-    #[error("{what}: {source}")]
+    #[error("{description}: {source}")]
     Malformed {
         /// The part, and the server that sent it.
-        what: String,
+        description: String,
         source: Source,
     },
     /// Credentials are missing, cannot be obtained, or were refused.

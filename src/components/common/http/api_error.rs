@@ -15,9 +15,9 @@ pub(crate) enum ApiError {
     #[error("cannot build the request: {}", error_chain(.0))]
     Build(#[source] reqwest::Error),
     /// A value of the configuration or a credential cannot be sent as a header.
-    #[error("{what} contains characters that are not allowed in an HTTP header")]
+    #[error("{subject} contains characters that are not allowed in an HTTP header")]
     Header {
-        what: &'static str,
+        subject: &'static str,
         source: InvalidHeaderValue,
     },
     /// The request failed, or the server refused it.

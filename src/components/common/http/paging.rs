@@ -71,7 +71,7 @@ impl From<bool> for HasMore {
 
 /// Calls `ask` for each item, with at most `at_once` concurrent calls, and returns the results in the order of the
 /// items. Fails at the first error.
-pub(crate) async fn each<I, T, E, A: Future<Output = Result<T, E>>>(
+pub(crate) async fn ask_each<I, T, E, A: Future<Output = Result<T, E>>>(
     items: Vec<I>,
     at_once: usize,
     ask: impl FnMut(I) -> A,

@@ -44,7 +44,7 @@ pub(crate) struct Answer {
     /// Body of the response, decompressed.
     pub(crate) body: Bytes,
     /// URL of the request without secrets, for messages.
-    pub(crate) asked: String,
+    pub(crate) url: String,
 }
 
 impl WebApi {
@@ -139,7 +139,7 @@ impl WebApi {
             status,
             headers,
             body,
-            asked: asked.to_owned(),
+            url: asked.to_owned(),
         })
     }
 }
@@ -150,10 +150,7 @@ impl Answer {
             return Ok(self);
         }
         let source = refused(self.status, &self.body);
-        Err(ApiError::Request {
-            url: self.asked,
-            source,
-        })
+        Err(ApiError::Request { url: self.url, source })
     }
 
     /// Parses the response as JSON. The error contains line and column.
@@ -170,7 +167,7 @@ impl Answer {
 
     fn invalid(&self, source: ResponseError) -> ApiError {
         ApiError::Response {
-            url: self.asked.clone(),
+            url: self.url.clone(),
             source,
         }
     }

@@ -40,7 +40,7 @@ struct State {
     /// The oldest version that the server still has. Requests with an older version receive the status 410.
     oldest: usize,
     /// Path and query of all requests.
-    asked: Vec<String>,
+    requests: Vec<String>,
     /// Error responses to future requests.
     refusals: Vec<Refusal>,
     /// The token that requests must contain; `None` if requests need no token.
@@ -168,10 +168,10 @@ impl ApiServer {
     }
 
     /// Returns the requests whose path and query contain `part`.
-    pub(crate) fn asked(&self, part: &str) -> Vec<String> {
+    pub(crate) fn requests(&self, part: &str) -> Vec<String> {
         let state = self.inner.state.lock();
         state
-            .asked
+            .requests
             .iter()
             .filter(|asked| asked.contains(part))
             .cloned()
@@ -180,7 +180,7 @@ impl ApiServer {
 
     /// Returns how many lists of this kind were requested. The pages of a list count once.
     pub(crate) fn lists(&self, kind: &str) -> usize {
-        let asked = self.asked(&format!("/{kind}?"));
+        let asked = self.requests(&format!("/{kind}?"));
         asked
             .iter()
             .filter(|asked| !asked.contains("watch=") && !asked.contains("continue="))
@@ -295,7 +295,7 @@ fn answer(inner: &Arc<Inner>, request: &Request) -> Response {
     let question = Question::new(request);
     let mut state = inner.state.lock();
     let asked = request.uri().to_string();
-    state.asked.push(asked.clone());
+    state.requests.push(asked.clone());
     if let Some(at) = state.refusals.iter().position(|refusal| asked.contains(refusal.part)) {
         let refusal = state.refusals.remove(at);
         let mut answer = status(refusal.status, &refusal.message);

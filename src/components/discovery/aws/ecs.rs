@@ -15,7 +15,7 @@ use crate::common::clouds::aws::ec2;
 use crate::common::clouds::aws::ec2::Instance;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::common::http::paging::{Page, all_pages, each};
+use crate::common::http::paging::{Page, all_pages, ask_each};
 
 const SERVICE: JsonService = JsonService {
     name: "ecs",
@@ -145,7 +145,7 @@ pub(super) async fn targets(
         let around = Surroundings::ask(aws, cluster, &tasks, region, at_once).await?;
         Ok(tasks.iter().filter_map(|task| around.target(task, port)).collect())
     };
-    let targets: Vec<Vec<Target>> = each(clusters, 1, of_cluster).await?;
+    let targets: Vec<Vec<Target>> = ask_each(clusters, 1, of_cluster).await?;
     Ok(targets.concat())
 }
 
@@ -191,7 +191,7 @@ async fn describe<T: DeserializeOwned>(
         let answer: BTreeMap<String, Value> = aws.call(SERVICE, action, &request).await?;
         of_answer(action, field, answer)
     };
-    let answers: Vec<Vec<T>> = each(requests, at_once, ask).await?;
+    let answers: Vec<Vec<T>> = ask_each(requests, at_once, ask).await?;
     Ok(answers.into_iter().flatten().collect())
 }
 
@@ -202,7 +202,7 @@ fn of_answer<T: DeserializeOwned>(
 ) -> Result<Vec<T>, DiscoveryError> {
     let items = answer.remove(field).unwrap_or_else(|| json!([]));
     serde_json::from_value(items).map_err(|error| DiscoveryError::Malformed {
-        what: format!("{action}: invalid `{field}` in the response"),
+        description: format!("{action}: invalid `{field}` in the response"),
         source: error.into(),
     })
 }
@@ -236,7 +236,7 @@ impl Surroundings {
         interfaces.dedup();
         let ask = |batch: Vec<String>| async move { ec2::public_addresses(aws, &batch).await };
         let batches = interfaces.chunks(BATCH).map(<[String]>::to_vec).collect();
-        let addresses = each(batches, at_once, ask).await?;
+        let addresses = ask_each(batches, at_once, ask).await?;
         Ok(Self {
             region: region.to_owned(),
             machines: machines(aws, arn, tasks, at_once).await?,
@@ -344,7 +344,7 @@ async fn machines(
     let ids: Vec<String> = hosts.iter().filter_map(|host| host.ec2_instance_id.clone()).collect();
     let ask = |batch: Vec<String>| async move { ec2::by_id(aws, &batch).await };
     let batches = ids.chunks(BATCH).map(<[String]>::to_vec).collect();
-    let found: Vec<Vec<Instance>> = each(batches, at_once, ask).await?;
+    let found: Vec<Vec<Instance>> = ask_each(batches, at_once, ask).await?;
     let found = found
         .into_iter()
         .flatten()

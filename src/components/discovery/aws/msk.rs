@@ -8,7 +8,7 @@ use crate::common::arguments::targets::Target;
 use crate::common::clouds::aws::client::Aws;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::common::http::paging::{Page, all_pages, each};
+use crate::common::http::paging::{Page, all_pages, ask_each};
 
 const SERVICE: &str = "kafka";
 /// Query parameter for the page size: the maximum that the API allows.
@@ -127,7 +127,7 @@ pub(super) async fn targets(
             let answer: One = aws.get(SERVICE, &["api", "v2", "clusters", &arn], &[]).await?;
             Ok::<_, DiscoveryError>(answer.cluster_info)
         };
-        each(arns, at_once, one).await?
+        ask_each(arns, at_once, one).await?
     };
     let is_provisioned = |cluster: &Cluster| cluster.cluster_type.as_deref() == Some(PROVISIONED);
     let clusters = clusters.into_iter().filter(is_provisioned).collect();
@@ -140,7 +140,7 @@ pub(super) async fn targets(
                 .collect(),
         )
     };
-    let targets: Vec<Vec<Target>> = each(clusters, at_once, of_cluster).await?;
+    let targets: Vec<Vec<Target>> = ask_each(clusters, at_once, of_cluster).await?;
     Ok(targets.concat())
 }
 

@@ -7,7 +7,7 @@ use crate::common::clouds::aws::testing::Amazon;
 use crate::common::clouds::environment::Environment;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, short};
+use crate::common::testing::{Body, Recorder, shorten};
 use alluvium_lang::value::Value;
 
 const KEY: (&str, &str) = ("AKID", "hush");
@@ -15,7 +15,7 @@ const KEY: (&str, &str) = ("AKID", "hush");
 /// Refreshes once with these arguments in this environment and returns the targets.
 async fn targets(body: &Body, environment: Environment) -> Result<Vec<String>, DiscoveryError> {
     let discovery = AnyRole::within(&body.arguments(&DEFINITION), &Recorder::context(), environment).unwrap();
-    Ok(short(&discovery.targets().await?))
+    Ok(shorten(&discovery.targets().await?))
 }
 
 fn ok(text: &str) -> (StatusCode, String) {
@@ -185,7 +185,7 @@ async fn a_web_identity_becomes_a_role_and_that_another() {
         .text("role_arn", "arn:reader")
         .text("external_id", "us");
     assert_eq!(targets(&body, environment).await.unwrap().len(), 1);
-    assert_eq!(amazon.asked().len(), 3);
+    assert_eq!(amazon.requests().len(), 3);
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
     let body = Body::new().text("role", "lightsail");
     assert_eq!(targets(&body, machine).await.unwrap().len(), 1);
     assert_eq!(
-        amazon.asked().last().map(String::as_str),
+        amazon.requests().last().map(String::as_str),
         Some("GetInstances {}"),
         "the last request is the one to Lightsail"
     );
@@ -312,7 +312,7 @@ async fn credentials_are_kept_and_found_again_after_a_refusal() {
     assert_eq!(discovery.targets().await.unwrap().len(), 1);
     let (credentials, instances) = ("GET /v1/credentials", "GetInstances {}");
     assert_eq!(
-        amazon.asked(),
+        amazon.requests(),
         [credentials, instances, credentials, instances, instances]
     );
 }

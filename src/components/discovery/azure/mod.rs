@@ -21,7 +21,7 @@ use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::http::client::{HttpClientArguments, TlsArguments, Transport};
 use crate::common::http::json_values::{list, pairs, take_list, text};
-use crate::common::http::paging::{Page, all_pages, each};
+use crate::common::http::paging::{Page, all_pages, ask_each};
 use crate::common::http::web_api::WebApi;
 use crate::discovery::azure::cloud::{Cloud, CloudName};
 use crate::discovery::azure::credentials::{Credentials, Way};
@@ -241,7 +241,7 @@ impl Azure {
             );
         }
         self.start_look();
-        let targets = each(machines, AT_ONCE, |machine| self.target(machine)).await?;
+        let targets = ask_each(machines, AT_ONCE, |machine| self.target(machine)).await?;
         Ok(targets.into_iter().flatten().collect())
     }
 

@@ -10,7 +10,7 @@ use super::cloud::Cloud;
 use super::{Azure, DEFINITION};
 use crate::common::clouds::environment::Environment;
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, Server, serve_api, short};
+use crate::common::testing::{Body, Recorder, Server, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 const SUB: &str = "/subscriptions/s1/resourceGroups/g1/providers/Microsoft.Compute";
@@ -111,7 +111,7 @@ async fn machines_of_all_pages_and_scale_sets_become_targets() {
     let azure = azure(&url, &oauth("hush"), Environment::from([]));
     let targets = azure.targets().await.unwrap();
     assert_eq!(
-        short(&targets),
+        shorten(&targets),
         [
             "{__address__=10.0.0.1:80,__meta_azure_machine_computer_name=one-host,\
             __meta_azure_machine_id=/subscriptions/s1/resourceGroups/g1/providers/\

@@ -179,7 +179,7 @@ impl Api {
             .and_then(|value| value.to_str().ok());
         let index = index.and_then(|index| index.parse().ok());
         let index = index.ok_or_else(|| {
-            let missing = format!("{} answered without the header X-Consul-Index", answer.asked);
+            let missing = format!("{} answered without the header X-Consul-Index", answer.url);
             DiscoveryError::Response(missing)
         })?;
         Ok(Seen { index, value: answer })

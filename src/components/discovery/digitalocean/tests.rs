@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::{DEFINITION, DigitalOcean};
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, serve_api, short};
+use crate::common::testing::{Body, Recorder, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn droplets_of_all_pages_become_targets_and_a_wrong_token_is_told() {
             .await
     };
     assert_eq!(
-        short(&targets("hush").await.unwrap()),
+        shorten(&targets("hush").await.unwrap()),
         [
             "{__address__=192.0.2.1:80,__meta_digitalocean_droplet_id=42,__meta_digitalocean_droplet_name=one,\
             __meta_digitalocean_features=,ipv6,,__meta_digitalocean_image=debian-12,\

@@ -90,7 +90,7 @@ async fn instances_of_all_pages_become_targets_and_a_refusal_keeps_them() {
     assert_eq!(recorder.exported_targets("targets"), found);
     let filter = "Version=2016-11-15&Filter.1.Name=tag%3Aapp&Filter.1.Value.1=shop&Filter.1.Value.2=bank";
     assert_eq!(
-        amazon.asked(),
+        amazon.requests(),
         [
             format!("DescribeInstances&{filter}&MaxResults=1000"),
             format!("DescribeInstances&{filter}&MaxResults=1000&NextToken=more"),

@@ -12,7 +12,7 @@ use url::Url;
 use super::{DEFINITION, Gce};
 use crate::common::clouds::environment::Environment;
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, Server, serve_api, short};
+use crate::common::testing::{Body, Recorder, Server, serve_api, shorten};
 
 const MACHINE_TOKEN: &str = "/computeMetadata/v1/instance/service-accounts/default/token\
     ?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fcompute.readonly";
@@ -97,7 +97,7 @@ async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed()
     let expected = "401 Unauthorized: { \"error\": {\"code\": 401, \"message\": \"expired\"}}";
     assert!(error.starts_with("request to ") && error.ends_with(expected), "{error}");
     assert_eq!(
-        short(&gce.targets().await.unwrap()),
+        shorten(&gce.targets().await.unwrap()),
         [
             "{__address__=10.0.0.1:80,__meta_gce_instance_id=42,__meta_gce_instance_name=one,\
             __meta_gce_instance_status=RUNNING,__meta_gce_interface_ipv4_nic0=10.0.0.1,\

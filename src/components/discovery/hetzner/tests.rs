@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::{DEFINITION, Hetzner};
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, serve_api, short};
+use crate::common::testing::{Body, Recorder, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 fn hetzner(url: &url::Url, body: &Body) -> Hetzner {
@@ -40,7 +40,7 @@ async fn servers_of_the_cloud_know_their_networks() {
         .text("role", "hcloud")
         .with("bearer_token", Value::Secret("hush".into()));
     assert_eq!(
-        short(&hetzner(&url, &body).targets().await.unwrap()),
+        shorten(&hetzner(&url, &body).targets().await.unwrap()),
         [
             "{__address__=192.0.2.1:80,__meta_hetzner_datacenter=fsn1-dc14,__meta_hetzner_hcloud_cpu_cores=2,\
             __meta_hetzner_hcloud_cpu_type=shared,__meta_hetzner_hcloud_datacenter_location=fsn1,\
@@ -82,7 +82,7 @@ async fn servers_of_robot_become_targets_and_a_wrong_password_is_told() {
         Body::new().text("role", "robot").block("basic_auth", basic)
     };
     assert_eq!(
-        short(&hetzner(&url, &body("hush")).targets().await.unwrap()),
+        shorten(&hetzner(&url, &body("hush")).targets().await.unwrap()),
         [
             "{__address__=192.0.2.1:80,__meta_hetzner_datacenter=fsn1-dc5,__meta_hetzner_public_ipv4=192.0.2.1,\
             __meta_hetzner_public_ipv6_network=2001:db8::/64,__meta_hetzner_robot_cancelled=false,\

@@ -81,12 +81,12 @@ impl Discovery for Http {
         let media = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if !media.eq_ignore_ascii_case("application/json") {
-            let asked = &answer.asked;
+            let asked = &answer.url;
             let wrong = format!("{asked} answered with the content type `{media}`, not application/json");
             return Err(DiscoveryError::Response(wrong));
         }
         let groups = target_groups::from_json(&answer.body).map_err(|error| DiscoveryError::Malformed {
-            what: format!("{} answered with invalid JSON", answer.asked),
+            description: format!("{} answered with invalid JSON", answer.url),
             source: error.into(),
         })?;
         Ok(groups.iter().flat_map(|group| self.group(group)).collect())

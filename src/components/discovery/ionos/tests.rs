@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::{DEFINITION, Ionos};
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, serve_api, short};
+use crate::common::testing::{Body, Recorder, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn servers_of_all_pages_become_targets_and_a_refusal_is_told() {
             .await
     };
     assert_eq!(
-        short(&targets("hush").await.unwrap()),
+        shorten(&targets("hush").await.unwrap()),
         [
             "{__address__=192.0.2.1:80,__meta_ionos_server_availability_zone=ZONE_1,\
             __meta_ionos_server_boot_cdrom_id=c1,\

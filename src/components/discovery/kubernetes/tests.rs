@@ -86,7 +86,7 @@ async fn targets(server: &ApiServer, body: &Body, count: usize) -> Vec<String> {
     followed.until_healthy().await;
     let found = followed.targets();
     followed.running.stop().await;
-    assert!(!server.asked("").is_empty());
+    assert!(!server.requests("").is_empty());
     found
         .iter()
         .map(|target| target.replace("__meta_kubernetes_", ""))
@@ -443,7 +443,7 @@ async fn namespaces_and_selectors_are_the_servers_business() {
     followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
     assert_eq!(
         server
-            .asked("/api/v1/namespaces/one/pods?labelSelector=app%3Dshop&fieldSelector=spec.nodeName%3Dnode-1&limit")
+            .requests("/api/v1/namespaces/one/pods?labelSelector=app%3Dshop&fieldSelector=spec.nodeName%3Dnode-1&limit")
             .len(),
         1
     );
@@ -466,7 +466,7 @@ async fn a_list_is_read_in_pages_and_begun_again_when_its_version_is_forgotten()
     server.refuse_where("continue=7-6", 410, "the continue parameter is too old", None);
     let followed = Followed::start(&body(&server, "pod"));
     eventually("all pages", || followed.targets().len() == 7).await;
-    assert_eq!((server.lists("pods"), server.asked("continue=7-").len()), (2, 4));
+    assert_eq!((server.lists("pods"), server.requests("continue=7-").len()), (2, 4));
     followed.running.stop().await;
 }
 
@@ -477,7 +477,7 @@ async fn a_watch_that_ends_is_taken_up_where_it_was_without_a_list() {
     let followed = Followed::start(&body(&server, "pod"));
     followed.until_addresses(&["10.0.0.1:8080"]).await;
     for (end, number) in [(End::Clean, 2), (End::Broken, 3), (End::Clean, 4)] {
-        eventually("a watch", || !server.asked("watch=true").is_empty()).await;
+        eventually("a watch", || !server.requests("watch=true").is_empty()).await;
         server.end_watches(end);
         server.put("pods", pod("shop", &format!("p{number}"), &format!("10.0.0.{number}")));
         eventually("a new pod", || followed.targets().len() == number).await;
@@ -503,7 +503,7 @@ async fn a_version_that_is_forgotten_means_a_new_list_and_bookmarks_keep_it_fres
     server.bookmark();
     server.end_watches(End::Clean);
     eventually("the version of the bookmark", || {
-        !server.asked("resourceVersion=4").is_empty()
+        !server.requests("resourceVersion=4").is_empty()
     })
     .await;
     server.compact();
@@ -545,10 +545,10 @@ async fn trouble_is_told_and_the_last_targets_stay() {
     server.end_watches(End::Clean);
     followed.until_trouble("403").await;
     assert_eq!(followed.addresses(), ["10.0.0.1:8080"]);
-    let requests = server.asked("").len();
+    let requests = server.requests("").len();
     server.forbid(&[]);
     followed.until_healthy().await;
-    assert!(server.asked("").len() > requests);
+    assert!(server.requests("").len() > requests);
     followed.running.stop().await;
 }
 

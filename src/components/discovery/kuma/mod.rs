@@ -143,7 +143,7 @@ impl Discovery for Kuma {
         }
         let discovered: Discovered = answer.json()?;
         if discovered.type_url != ASSIGNMENT {
-            let (asked, given) = (&answer.asked, &discovered.type_url);
+            let (asked, given) = (&answer.url, &discovered.type_url);
             let wrong = format!("{asked} answered with `{given}`, not {ASSIGNMENT}");
             return Err(DiscoveryError::Response(wrong));
         }

@@ -133,7 +133,7 @@ impl Linode {
         if !self.arguments.region.is_empty() {
             let filter = HeaderValue::try_from(json!({ "region": &*self.arguments.region }).to_string());
             let filter = filter.map_err(|source| ApiError::Header {
-                what: "the region",
+                subject: "the region",
                 source,
             })?;
             headers.insert(FILTER, filter);

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::{DEFINITION, Linode};
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, serve_api, short};
+use crate::common::testing::{Body, Recorder, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn instances_of_all_pages_get_their_addresses() {
             .await
     };
     assert_eq!(
-        short(&targets("hush").await.unwrap()),
+        shorten(&targets("hush").await.unwrap()),
         [
             "{__address__=192.0.2.1:80,__meta_linode_backups=enabled,__meta_linode_extra_ips=,192.0.2.2,,\
             __meta_linode_gpus=0,__meta_linode_group=g,__meta_linode_hypervisor=kvm,\

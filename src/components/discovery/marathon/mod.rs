@@ -130,7 +130,7 @@ impl Marathon {
         let token = token.read().await?;
         let value = HeaderValue::from_str(&format!("token={token}"));
         let mut value = value.map_err(|source| ApiError::Header {
-            what: "the token",
+            subject: "the token",
             source,
         })?;
         value.set_sensitive(true);

@@ -193,7 +193,7 @@ impl Keystone {
         let answer = self.api.send(request.body(self.login.0.to_string())).await?;
         let token = answer.headers.get(GIVEN).cloned();
         let mut token = token.ok_or_else(|| {
-            let missing = format!("the response of {} contains no token", answer.asked);
+            let missing = format!("the response of {} contains no token", answer.url);
             DiscoveryError::Response(missing)
         })?;
         token.set_sensitive(true);
@@ -231,7 +231,7 @@ impl Session {
             DiscoveryError::Configuration(missing.into())
         })?;
         http_url(found).map_err(|error| DiscoveryError::Malformed {
-            what: format!("the endpoint of {service}"),
+            description: format!("the endpoint of {service}"),
             source: error.into(),
         })
     }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::{DEFINITION, OpenStack};
 use crate::common::clouds::environment::Environment;
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, Server, serve, short};
+use crate::common::testing::{Body, Recorder, Server, serve, shorten};
 use alluvium_lang::value::Value;
 
 /// The requests that the cloud has received, oldest first.
@@ -121,7 +121,7 @@ async fn addresses_of_instances_become_targets_and_a_revoked_token_is_renewed() 
     let ends = "__meta_openstack_project_id=t1";
     let user = "__meta_openstack_tag_app_name=shop,__meta_openstack_user_id=u1";
     assert_eq!(
-        short(&openstack.targets().await.unwrap()),
+        shorten(&openstack.targets().await.unwrap()),
         [
             format!(
                 "{{__address__=10.0.0.1:80,__meta_openstack_address_pool=private,{labels},\
@@ -161,7 +161,7 @@ async fn hypervisors_are_found_with_credentials_of_the_environment() {
     let openstack = openstack(&body, &environment);
     openstack.targets().await.unwrap_err();
     assert_eq!(
-        short(&openstack.targets().await.unwrap()),
+        shorten(&openstack.targets().await.unwrap()),
         ["{__address__=10.9.0.1:80,__meta_openstack_hypervisor_host_ip=10.9.0.1,\
             __meta_openstack_hypervisor_hostname=node1,__meta_openstack_hypervisor_id=7,\
             __meta_openstack_hypervisor_state=up,__meta_openstack_hypervisor_status=enabled,\

@@ -23,7 +23,7 @@ use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::http::api_error::ApiError;
 use crate::common::http::json_values::{text, texts};
-use crate::common::http::paging::each;
+use crate::common::http::paging::ask_each;
 use crate::common::http::values::http_url;
 use crate::common::http::web_api::WebApi;
 use alluvium_lang::argument_error::ArgumentError;
@@ -173,7 +173,7 @@ impl Discovery for Ovhcloud {
         let names: Vec<String> = self.ask(&self.path()).await?;
         let target = |name: String| async move { Ok::<_, DiscoveryError>(self.target(&name).await) };
         let (mut targets, mut failures) = (Vec::new(), Vec::new());
-        for target in each(names, AT_ONCE, target).await? {
+        for target in ask_each(names, AT_ONCE, target).await? {
             match target {
                 Ok(target) => targets.push(target),
                 Err(error) => failures.push(error),
@@ -255,7 +255,7 @@ impl Ovhcloud {
         ] {
             let value = HeaderValue::from_str(text);
             let mut value = value.map_err(|source| ApiError::Header {
-                what: "an OVHcloud key",
+                subject: "an OVHcloud key",
                 source,
             })?;
             value.set_sensitive(true);

@@ -8,7 +8,7 @@ use url::Url;
 use super::{DEFINITION, Ovhcloud};
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, Server, serve_api, short};
+use crate::common::testing::{Body, Recorder, Server, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 /// Starts the API. Its clock is an hour ahead.
@@ -72,7 +72,7 @@ fn body(endpoint: &str, service: &str, secret: &str) -> Body {
 async fn targets(url: &Url, service: &str, secret: &str) -> Result<Vec<String>, DiscoveryError> {
     let body = body(url.join("1.0").unwrap().as_str(), service, secret);
     let ovhcloud = Ovhcloud::new(&body.arguments(&DEFINITION), &Recorder::context()).unwrap();
-    Ok(short(&ovhcloud.targets().await?))
+    Ok(shorten(&ovhcloud.targets().await?))
 }
 
 #[tokio::test]

@@ -256,6 +256,9 @@ async fn annotated_pods_are_followed_and_mistakes_are_told() {
     eventually("the mistake", || is_healthy(message)).await;
     server.delete("pods", "shop", "a");
     eventually("its end", || is_healthy("0 targets of 1 objects")).await;
-    assert_eq!(server.asked("/namespaces/shop/pods").len(), server.asked("").len());
+    assert_eq!(
+        server.requests("/namespaces/shop/pods").len(),
+        server.requests("").len()
+    );
     running.stop().await;
 }

@@ -79,7 +79,7 @@ impl Scaleway {
     async fn headers(&self) -> Result<HeaderMap, DiscoveryError> {
         let secret = self.secret.read().await?;
         let mut value = HeaderValue::from_str(&secret).map_err(|source| ApiError::Header {
-            what: "secret_key",
+            subject: "secret_key",
             source,
         })?;
         value.set_sensitive(true);

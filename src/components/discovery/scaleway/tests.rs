@@ -6,7 +6,7 @@ use url::Url;
 use super::{DEFINITION, Scaleway};
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, serve_api, short};
+use crate::common::testing::{Body, Recorder, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 const PRIVATE_IPS: &str = "/ipam/v1/regions/fr-par/ips\
@@ -24,7 +24,7 @@ fn body(url: &Url, role: &str) -> Body {
 
 async fn targets(body: Body) -> Result<Vec<String>, DiscoveryError> {
     let scaleway = Scaleway::new(&body.arguments(&DEFINITION), &Recorder::context()).unwrap();
-    Ok(short(&scaleway.targets().await?))
+    Ok(shorten(&scaleway.targets().await?))
 }
 
 #[tokio::test]

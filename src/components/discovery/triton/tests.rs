@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::{DEFINITION, Triton};
 use crate::common::discovery::polled::Discovery as _;
-use crate::common::testing::{Body, Recorder, serve_api, short};
+use crate::common::testing::{Body, Recorder, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn containers_and_compute_nodes_become_targets() {
             .text("dns_suffix", "cns.example.com")
             .text("endpoint", "cmon.example.com");
         let triton = Triton::at(&url, &body.arguments(&DEFINITION), &Recorder::context()).unwrap();
-        triton.targets().await.map(|targets| short(&targets))
+        triton.targets().await.map(|targets| shorten(&targets))
     };
     let groups = Value::array([Value::string("web"), Value::string("db")]);
     assert_eq!(

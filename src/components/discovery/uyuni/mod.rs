@@ -169,13 +169,13 @@ impl Uyuni {
             .header(CONTENT_TYPE, "text/xml")
             .body(xml_rpc::request(method, parameters));
         let answer = self.api.send(request).await?;
-        let failed = format!("{method} at {} failed", answer.asked);
+        let failed = format!("{method} at {} failed", answer.url);
         let value = xml_rpc::response(&answer.body).map_err(|error| DiscoveryError::Malformed {
-            what: failed.clone(),
+            description: failed.clone(),
             source: error.into(),
         })?;
         serde_json::from_value(value).map_err(|error| DiscoveryError::Malformed {
-            what: format!("{failed}: unexpected response"),
+            description: format!("{failed}: unexpected response"),
             source: error.into(),
         })
     }

@@ -185,7 +185,7 @@ impl Object {
         let request = reqwest::Request::new(Method::GET, self.url().await?);
         let answer = self.aws.send("s3", request).await?;
         String::from_utf8(answer.body.into()).map_err(|error| ObjectError::Encoding {
-            url: answer.asked,
+            url: answer.url,
             source: error.utf8_error(),
         })
     }

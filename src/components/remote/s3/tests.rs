@@ -47,7 +47,7 @@ async fn an_object_is_read_with_a_signature_and_a_refusal_says_why() {
     };
     let running = start(&recorder, body("hush")).await;
     assert_eq!(recorder.export("content"), Value::string(" one\n"));
-    assert_eq!(amazon.asked(), ["GET /bucket/a%20folder/b%2Bc%3Dd%26.txt"]);
+    assert_eq!(amazon.requests(), ["GET /bucket/a%20folder/b%2Bc%3Dd%26.txt"]);
 
     next.lock().1 = "two".to_owned();
     update(&running, body("hush").with("is_secret", Value::Bool(true)))

@@ -205,7 +205,7 @@ async fn iam_request(aws: &Aws, server_id: Option<&str>) -> Result<Value, Identi
     let mut headers = HeaderMap::new();
     if let Some(id) = server_id {
         let id = HeaderValue::from_str(id).map_err(|source| ApiError::Header {
-            what: "iam_server_id_header",
+            subject: "iam_server_id_header",
             source,
         })?;
         headers.insert(SERVER_ID, id);

@@ -51,7 +51,7 @@ async fn a_login_by_iam_is_a_signed_request_that_amazon_answers_to_whoever_sends
         .text("iam_server_id_header", "vault.example.com");
     let Login { path, body, .. } = login(&there, "auth.aws", body).await.unwrap();
     assert_eq!((path.as_str(), &body["role"]), ("auth/aws/login", &json!("r")));
-    assert!(amazon.asked().is_empty(), "the login sends no request to AWS");
+    assert!(amazon.requests().is_empty(), "the login sends no request to AWS");
     // The test sends the signed request to the fake AWS, in place of Vault.
     let headers: BTreeMap<String, Vec<String>> = serde_json::from_str(&decoded(&body, "iam_request_headers")).unwrap();
     assert_eq!(headers["x-vault-aws-iam-server-id"], ["vault.example.com"]);
@@ -65,7 +65,7 @@ async fn a_login_by_iam_is_a_signed_request_that_amazon_answers_to_whoever_sends
         (sent.status(), &body["iam_http_request_method"]),
         (StatusCode::OK, &json!("POST"))
     );
-    assert_eq!(amazon.asked(), ["GetCallerIdentity&Version=2011-06-15"]);
+    assert_eq!(amazon.requests(), ["GetCallerIdentity&Version=2011-06-15"]);
 
     let away = clouds(folder.path(), keys);
     for (body, url) in [

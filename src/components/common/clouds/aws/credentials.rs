@@ -304,7 +304,7 @@ pub(super) fn endpoint(environment: &Environment, service: &str, region: &str) -
     let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
     let url = named.unwrap_or_else(|| format!("https://{service}.{region}.amazonaws.com{suffix}/"));
     url.parse().map_err(|source| CloudError::Url {
-        what: format!("the endpoint `{url}` of {service}"),
+        subject: format!("the endpoint `{url}` of {service}"),
         source,
     })
 }

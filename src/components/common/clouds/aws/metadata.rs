@@ -97,7 +97,7 @@ impl Metadata {
             return Ok(None);
         };
         let url: Url = url.parse().map_err(|source| CloudError::Url {
-            what: "AWS_CONTAINER_CREDENTIALS_FULL_URI".to_owned(),
+            subject: "AWS_CONTAINER_CREDENTIALS_FULL_URI".to_owned(),
             source,
         })?;
         let token = match self.environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
@@ -147,7 +147,7 @@ pub(super) fn time(text: &str) -> Result<SystemTime, CloudError> {
 
 fn secret(text: &str) -> Result<HeaderValue, ApiError> {
     let mut value = HeaderValue::from_str(text).map_err(|source| ApiError::Header {
-        what: "the token",
+        subject: "the token",
         source,
     })?;
     value.set_sensitive(true);

@@ -19,7 +19,7 @@ pub(crate) type Answer = dyn Fn(&str) -> (StatusCode, String) + Send + Sync;
 /// The test server, with all requests that it has received.
 pub(crate) struct Amazon {
     pub(crate) url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     _server: Server,
 }
 
@@ -64,14 +64,14 @@ impl Amazon {
         let (url, server) = serve(router).await;
         Self {
             url,
-            asked,
+            requests: asked,
             _server: server,
         }
     }
 
     /// Returns all requests that the server has received so far.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().clone()
     }
 }
 
