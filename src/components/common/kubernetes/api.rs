@@ -87,7 +87,7 @@ pub(crate) enum LostError {
     #[error("the watch did not end within {} s", .0.as_secs())]
     EndlessWatch(Duration),
     #[error("the response ended within a line")]
-    CutLine,
+    TruncatedLine,
 }
 
 impl ApiError {

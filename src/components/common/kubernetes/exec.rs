@@ -269,7 +269,7 @@ mod tests {
 
     /// Requests a token. A program that was just written cannot start while the child process of another test still
     /// has the file open for writing, so the start is retried.
-    async fn asked(program: &Program) -> Result<Arc<str>, String> {
+    async fn request_token(program: &Program) -> Result<Arc<str>, String> {
         loop {
             match program.token().await.map_err(|error| error.to_string()) {
                 Err(error) if error.contains("Text file busy") => tokio::task::yield_now().await,
@@ -284,7 +284,7 @@ mod tests {
         let script = r#"echo '{"status": {"token": "'"$1-$X"'", "expirationTimestamp": "2999-01-01T00:00:00Z"}}'"#;
         let lasting = program(folder.path(), script);
         for _ in 0..2 {
-            assert_eq!(&*asked(&lasting).await.unwrap(), "a b-hush");
+            assert_eq!(&*request_token(&lasting).await.unwrap(), "a b-hush");
         }
         assert_eq!(runs(folder.path()), 1);
         assert!(!format!("{lasting:?}").contains("hush"));
@@ -293,7 +293,7 @@ mod tests {
         let script = r#"echo '{"status": {"token": "t", "expirationTimestamp": "2001-01-01T00:00:00Z"}}'"#;
         let ending = program(folder.path(), script);
         for _ in 0..2 {
-            assert_eq!(&*asked(&ending).await.unwrap(), "t");
+            assert_eq!(&*request_token(&ending).await.unwrap(), "t");
         }
         assert_eq!(runs(folder.path()), 2);
     }
@@ -311,7 +311,7 @@ mod tests {
             ("head -c 2000000 /dev/zero", "its output is longer than 1048576 bytes"),
         ] {
             let folder = tempfile::tempdir().unwrap();
-            let error = asked(&program(folder.path(), script)).await.unwrap_err();
+            let error = request_token(&program(folder.path(), script)).await.unwrap_err();
             assert!(error.ends_with(reason) && !error.contains("hush"), "{error}");
         }
     }

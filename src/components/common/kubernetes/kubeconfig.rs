@@ -129,15 +129,15 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
         contexts,
         clusters,
         users,
-    } = serde_saphyr::from_str(text).map_err(|error| wrong(&error))?;
+    } = serde_saphyr::from_str(text).map_err(|error| content_error(&error))?;
     if current_context.is_empty() {
         return Err(ContentError::NoContext);
     }
     let context = named("context", &contexts, &current_context)?;
     let cluster = named("cluster", &clusters, &context.cluster)?;
-    let none = User::default();
+    let anonymous = User::default();
     let user = match context.user.as_str() {
-        "" => &none,
+        "" => &anonymous,
         name => named("user", &users, name)?,
     };
     let refused = [
@@ -186,15 +186,15 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
 }
 
 /// Returns an error with the position of the parser's error in the file.
-fn wrong(error: &serde_saphyr::Error) -> ContentError {
-    let place = error.location();
-    let (line, column) = place.map_or((1, 1), |place| (place.line(), place.column()));
+fn content_error(error: &serde_saphyr::Error) -> ContentError {
+    let location = error.location();
+    let (line, column) = location.map_or((1, 1), |location| (location.line(), location.column()));
     ContentError::Syntax { line, column }
 }
 
 fn named<'a, T>(kind: &'static str, list: &'a [Named<T>], name: &str) -> Result<&'a T, ContentError> {
-    let found = list.iter().find(|entry| entry.name == name);
-    found.map(|entry| &entry.body).ok_or_else(|| ContentError::Missing {
+    let entry = list.iter().find(|entry| entry.name == name);
+    entry.map(|entry| &entry.body).ok_or_else(|| ContentError::Missing {
         kind,
         name: name.to_owned(),
     })

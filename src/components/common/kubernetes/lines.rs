@@ -29,8 +29,8 @@ impl Lines {
     /// data is lost.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
-            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
-                let line = self.buffer.split_to(self.searched + at + 1).freeze();
+            if let Some(length) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
+                let line = self.buffer.split_to(self.searched + length + 1).freeze();
                 self.searched = 0;
                 return Ok(Some(line.slice(..line.len() - 1)));
             }
@@ -41,7 +41,7 @@ impl Lines {
             match self.response.chunk().await.map_err(ApiError::lost)? {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk),
                 None if self.buffer.is_empty() => return Ok(None),
-                None => return Err(LostError::CutLine.into()),
+                None => return Err(LostError::TruncatedLine.into()),
             }
         }
     }

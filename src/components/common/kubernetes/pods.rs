@@ -34,10 +34,10 @@ pub(crate) fn labels(pod: &Pod) -> Target {
         .set("pod_host_ip", &pod.status.host_ip)
         .set("pod_uid", &pod.metadata.uid);
     if let Some(owner) = pod.metadata.controller() {
-        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let non_empty = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         labels
-            .set_some("pod_controller_kind", given(&owner.kind))
-            .set_some("pod_controller_name", given(&owner.name));
+            .set_some("pod_controller_kind", non_empty(&owner.kind))
+            .set_some("pod_controller_name", non_empty(&owner.name));
     }
     labels.into_target()
 }
@@ -52,8 +52,8 @@ pub(crate) fn labels_with_namespace(pod: &Pod) -> Target {
     labels
 }
 
-/// Returns the targets of a pod, each with the labels `whole` added. A pod without an address has no targets.
-pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
+/// Returns the targets of a pod, each with the labels `common_labels` added. A pod without an address has no targets.
+pub(crate) fn targets(pod: &Pod, common_labels: &Target) -> Vec<Target> {
     let ip = &pod.status.pod_ip;
     if ip.is_empty() {
         return Vec::new();
@@ -64,12 +64,15 @@ pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
         labels.set("pod_container_id", container_id(pod, index, container));
         if container.ports.is_empty() {
             // The target has no port; a relabel rule of the user can add a port.
-            targets.push(with(whole, labels.with_address(ip.as_str())));
+            targets.push(with(common_labels, labels.with_address(ip.as_str())));
         }
         for port in &container.ports {
             let mut labels = labels.clone();
             set_port(&mut labels, port);
-            targets.push(with(whole, labels.with_address(host_port(ip, port.container_port))));
+            targets.push(with(
+                common_labels,
+                labels.with_address(host_port(ip, port.container_port)),
+            ));
         }
     }
     targets
@@ -87,15 +90,20 @@ pub(crate) fn ports(pod: &Pod) -> Vec<Port> {
         }
     };
     let all = containers(pod).enumerate();
-    all.flat_map(|(index, container)| container.ports.iter().map(move |of| port(index, container, of)))
-        .collect()
+    all.flat_map(|(index, container)| {
+        container
+            .ports
+            .iter()
+            .map(move |declared| port(index, container, declared))
+    })
+    .collect()
 }
 
 /// Returns the port with this number. If several containers declare the number, returns the first such port of the last
 /// of these containers.
 pub(crate) fn port(ports: &[Port], number: u32) -> Option<&Port> {
     let matching = ports.iter().filter(|port| port.number == number);
-    matching.reduce(|found, port| if found.container == port.container { found } else { port })
+    matching.reduce(|first, port| if first.container == port.container { first } else { port })
 }
 
 /// Sets name, labels and annotations of an object. The label names start with `kind`.
@@ -117,11 +125,11 @@ fn set_map(labels: &mut MetaLabels, name: &str, entries: &BTreeMap<String, Strin
     labels.set_each(&format!("{name}present_"), entries.keys().map(|key| (key, "true")));
 }
 
-/// Returns the labels of both sets. `more` takes precedence.
-pub(crate) fn with(labels: &Target, more: Target) -> Target {
-    let mut both = labels.clone();
-    both.extend(more);
-    both
+/// Returns the labels of both sets. `additional` takes precedence.
+pub(crate) fn with(labels: &Target, additional: Target) -> Target {
+    let mut merged = labels.clone();
+    merged.extend(additional);
+    merged
 }
 
 /// Returns the regular containers, then the init containers.
@@ -162,6 +170,6 @@ fn container_id<'a>(pod: &'a Pod, index: usize, container: &Container) -> &'a st
 
 /// Returns the status of a condition: `true`, `false` or `unknown`.
 fn condition(conditions: &[Condition], kind: &str) -> String {
-    let found = conditions.iter().find(|condition| condition.kind == kind);
-    found.map_or_else(|| "unknown".to_owned(), |condition| condition.status.to_lowercase())
+    let condition = conditions.iter().find(|condition| condition.kind == kind);
+    condition.map_or_else(|| "unknown".to_owned(), |condition| condition.status.to_lowercase())
 }

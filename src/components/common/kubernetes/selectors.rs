@@ -97,23 +97,23 @@ fn check_field(text: &str) -> Result<(), SelectorError> {
 
 /// Splits a selector at the commas outside parentheses.
 fn requirements(text: &str) -> Result<Vec<&str>, SelectorError> {
-    let wrong = |problem| Err(SelectorError::Parentheses(problem));
+    let parentheses_error = |problem| Err(SelectorError::Parentheses(problem));
     let (mut parts, mut start, mut inside) = (Vec::new(), 0, false);
-    for (at, letter) in text.char_indices() {
+    for (index, letter) in text.char_indices() {
         match letter {
-            '(' if inside => return wrong("there is a `(` inside parentheses"),
+            '(' if inside => return parentheses_error("there is a `(` inside parentheses"),
             '(' => inside = true,
-            ')' if !inside => return wrong("there is a `)` without its `(`"),
+            ')' if !inside => return parentheses_error("there is a `)` without its `(`"),
             ')' => inside = false,
             ',' if !inside => {
-                parts.push(&text[start..at]);
-                start = at + 1;
+                parts.push(&text[start..index]);
+                start = index + 1;
             }
             _ => {}
         }
     }
     if inside {
-        return wrong("there is a `(` without its `)`");
+        return parentheses_error("there is a `(` without its `)`");
     }
     parts.push(&text[start..]);
     Ok(parts)
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn selectors_are_judged_as_the_api_server_does() {
-        for good in [
+        for selector in [
             "",
             "app=shop",
             "app == shop, tier!=back",
@@ -200,9 +200,9 @@ mod tests {
             "tier notin (a),example.com/size>3,zone",
             "app=",
         ] {
-            assert_eq!(check_label(good), Ok(()), "{good}");
+            assert_eq!(check_label(selector), Ok(()), "{selector}");
         }
-        for (bad, said) in [
+        for (selector, message) in [
             ("app=shop,", "before or after a comma"),
             ("tier in (a", "without its `)`"),
             ("tier in a)", "without its `(`"),
@@ -212,8 +212,8 @@ mod tests {
             ("app=a b", "is not a label value"),
             ("size>many", "not a whole number"),
         ] {
-            let error = check_label(bad).unwrap_err().to_string();
-            assert!(error.contains(said), "{bad}: {error}");
+            let error = check_label(selector).unwrap_err().to_string();
+            assert!(error.contains(message), "{selector}: {error}");
         }
         assert_eq!(check_field("spec.nodeName=node-1,status.phase!=Running"), Ok(()));
         let refused = |text: &str| check_field(text).unwrap_err().to_string();

@@ -92,9 +92,9 @@ struct Question {
 impl ApiServer {
     pub(crate) async fn start() -> Self {
         let inner = Arc::new(Inner::default());
-        let given = inner.clone();
+        let shared = inner.clone();
         let router = Router::new().fallback(move |request: Request| {
-            let answer = answer(&given, &request);
+            let answer = answer(&shared, &request);
             async move { answer }
         });
         let (url, server) = testing::serve(router).await;
@@ -173,17 +173,17 @@ impl ApiServer {
         state
             .requests
             .iter()
-            .filter(|asked| asked.contains(part))
+            .filter(|request| request.contains(part))
             .cloned()
             .collect()
     }
 
     /// Returns how many lists of this kind were requested. The pages of a list count once.
     pub(crate) fn lists(&self, kind: &str) -> usize {
-        let asked = self.requests(&format!("/{kind}?"));
-        asked
+        let requests = self.requests(&format!("/{kind}?"));
+        requests
             .iter()
-            .filter(|asked| !asked.contains("watch=") && !asked.contains("continue="))
+            .filter(|request| !request.contains("watch=") && !request.contains("continue="))
             .count()
     }
 
@@ -261,7 +261,7 @@ impl Question {
             && pairs("labelSelector").all(|(key, value)| object["metadata"]["labels"][key] == value)
             && pairs("fieldSelector").all(|(path, value)| {
                 let pointer = format!("/{}", path.replace('.', "/"));
-                object.pointer(&pointer).is_some_and(|found| found == value)
+                object.pointer(&pointer).is_some_and(|actual| actual == value)
             })
     }
 
@@ -294,10 +294,10 @@ impl Question {
 fn answer(inner: &Arc<Inner>, request: &Request) -> Response {
     let question = Question::new(request);
     let mut state = inner.state.lock();
-    let asked = request.uri().to_string();
-    state.requests.push(asked.clone());
-    if let Some(at) = state.refusals.iter().position(|refusal| asked.contains(refusal.part)) {
-        let refusal = state.refusals.remove(at);
+    let uri = request.uri().to_string();
+    state.requests.push(uri.clone());
+    if let Some(index) = state.refusals.iter().position(|refusal| uri.contains(refusal.part)) {
+        let refusal = state.refusals.remove(index);
         let mut answer = status(refusal.status, &refusal.message);
         if let Some(seconds) = refusal.retry_after {
             answer.headers_mut().insert("retry-after", seconds.into());
@@ -336,14 +336,14 @@ fn answer(inner: &Arc<Inner>, request: &Request) -> Response {
     match &question.name {
         Some(name) => {
             let key = (question.namespace.clone().unwrap_or_default(), name.clone());
-            let found = state.objects(&question.kind, state.log.len()).remove(&key);
+            let object = state.objects(&question.kind, state.log.len()).remove(&key);
             let missing = || {
                 status(
                     StatusCode::NOT_FOUND,
                     &format!("{} \"{name}\" not found", question.kind),
                 )
             };
-            found.map_or_else(missing, |object| object.to_string().into_response())
+            object.map_or_else(missing, |object| object.to_string().into_response())
         }
         None => list(&state, &question),
     }
@@ -464,7 +464,7 @@ pub(crate) fn pod(namespace: &str, name: &str, ip: &str) -> Value {
 /// Returns very short pauses between failed attempts.
 pub(crate) fn fast() -> crate::common::kubernetes::watch::Pace {
     crate::common::kubernetes::watch::Pace {
-        least: Duration::from_millis(1),
-        most: Duration::from_millis(4),
+        shortest: Duration::from_millis(1),
+        longest: Duration::from_millis(4),
     }
 }

@@ -102,8 +102,8 @@ impl<T: Values> Object<T> {
     /// Returns the object, or an error if there is no response within the timeout.
     async fn object_in_time(&self) -> Result<T, ObjectError> {
         let path = || self.url.path().to_owned();
-        let asked = tokio::time::timeout(self.timeout, self.object()).await;
-        let object = asked.map_err(|_| ObjectError::Timeout { path: path() })?;
+        let response = tokio::time::timeout(self.timeout, self.object()).await;
+        let object = response.map_err(|_| ObjectError::Timeout { path: path() })?;
         object.map_err(|source| ObjectError::Request { path: path(), source })
     }
 }

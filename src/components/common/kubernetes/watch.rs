@@ -50,9 +50,9 @@ pub(crate) enum Event<T> {
     /// A list begins: the objects found until `ListEnds` are all objects that exist.
     ListBegins,
     /// These objects exist. They are new, changed, or part of a list.
-    Found(Vec<T>),
+    Present(Vec<T>),
     /// The object with this key no longer exists.
-    Gone(Key),
+    Absent(Key),
     /// The list is complete: objects not found since `ListBegins` no longer exist.
     ListEnds,
 }
@@ -84,17 +84,17 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// The first pause. Each later pause is twice as long as the previous one.
-    pub(crate) least: Duration,
+    pub(crate) shortest: Duration,
     /// The longest pause, after many failures.
-    pub(crate) most: Duration,
+    pub(crate) longest: Duration,
 }
 
 impl Default for Pace {
     /// The pauses of client-go, Kubernetes' own client.
     fn default() -> Self {
         Self {
-            least: Duration::from_millis(800),
-            most: Duration::from_secs(30),
+            shortest: Duration::from_millis(800),
+            longest: Duration::from_secs(30),
         }
     }
 }
@@ -191,7 +191,7 @@ impl<T: Resource> Follower<T> {
                 }
                 body => body?,
             };
-            let metadata = self.found(body).await?;
+            let metadata = self.read_page(body).await?;
             if metadata.next.is_empty() {
                 self.sink.event(Event::ListEnds);
                 return Ok(metadata.resource_version);
@@ -202,12 +202,12 @@ impl<T: Resource> Follower<T> {
 
     /// Parses a page and passes its objects to the sink. Both steps take milliseconds, so they run on a blocking
     /// thread.
-    async fn found(&self, body: Bytes) -> Result<ListMetadata, ApiError> {
+    async fn read_page(&self, body: Bytes) -> Result<ListMetadata, ApiError> {
         let sink = self.sink.clone();
         let read = tokio::task::spawn_blocking(move || {
             let page: Page<T> = go_json::from_slice(&body)?;
             drop(body);
-            sink.event(Event::Found(page.items.unwrap_or_default()));
+            sink.event(Event::Present(page.items.unwrap_or_default()));
             Ok(page.metadata)
         });
         read.await.map_err(|_| ApiError::Panicked)?
@@ -281,35 +281,35 @@ impl<T: Resource> Follower<T> {
             version.clone_from(&metadata.resource_version);
             let key = metadata.key();
             self.sink.event(if is_there {
-                Event::Found(vec![object])
+                Event::Present(vec![object])
             } else {
-                Event::Gone(key)
+                Event::Absent(key)
             });
         }
         Ok(())
     }
 
     /// Reports a failure, and waits before the next attempt.
-    async fn failed(&mut self, asked: &str, error: &ApiError) {
+    async fn failed(&mut self, verb: &str, error: &ApiError) {
         let path = self.url.path();
         self.sink
-            .state(State::Failing(format!("cannot {asked} {path}: {error}")));
+            .state(State::Failing(format!("cannot {verb} {path}: {error}")));
         self.pause(error.retry_after()).await;
     }
 
     /// Waits before the next attempt. The pause has a random part, so that clients do not retry at the same time.
-    async fn pause(&mut self, wanted: Option<Duration>) {
-        let pause = self.pace.pause(self.failures, wanted);
+    async fn pause(&mut self, requested: Option<Duration>) {
+        let pause = self.pace.pause(self.failures, requested);
         self.failures = self.failures.saturating_add(1);
         tokio::time::sleep(pause.mul_f64(1.0 + rand::random_range(0.0..0.5))).await;
     }
 }
 
 impl Pace {
-    /// Returns the pause after this many failures, or the delay `wanted` that the server requested, if that is longer.
-    fn pause(&self, failures: u32, wanted: Option<Duration>) -> Duration {
-        let own = self.least.saturating_mul(1 << failures.min(16)).min(self.most);
-        own.max(wanted.unwrap_or_default().min(MAX_RETRY_AFTER))
+    /// Returns the pause after this many failures, or `requested`, the delay from the server, if that is longer.
+    fn pause(&self, failures: u32, requested: Option<Duration>) -> Duration {
+        let own = self.shortest.saturating_mul(1 << failures.min(16)).min(self.longest);
+        own.max(requested.unwrap_or_default().min(MAX_RETRY_AFTER))
     }
 }
 
@@ -329,12 +329,12 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_the_server_may_ask_for_longer_ones() {
-        let seconds = |failures, wanted: Option<u64>| {
+        let seconds = |failures, requested: Option<u64>| {
             let pace = Pace {
-                least: Duration::from_secs(1),
-                most: Duration::from_secs(30),
+                shortest: Duration::from_secs(1),
+                longest: Duration::from_secs(30),
             };
-            pace.pause(failures, wanted.map(Duration::from_secs)).as_secs()
+            pace.pause(failures, requested.map(Duration::from_secs)).as_secs()
         };
         assert_eq!(
             [0, 1, 2, 5, u32::MAX].map(|failures| seconds(failures, None)),

@@ -28,7 +28,7 @@ pub(crate) const DEFINITION: Definition<KubernetesArguments> = followed::definit
 );
 
 impl Follow for KubernetesArguments {
-    fn wanted(&self) -> Wanted {
+    fn selection(&self) -> Wanted {
         Wanted {
             role: self.role,
             cluster: self.cluster.clone(),

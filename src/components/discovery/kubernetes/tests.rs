@@ -55,21 +55,21 @@ impl Followed {
         self.targets().into_iter().map(address).collect()
     }
 
-    async fn until_addresses(&self, addresses: &[&str]) {
+    async fn wait_for_addresses(&self, addresses: &[&str]) {
         eventually(&format!("{addresses:?}"), || self.addresses() == addresses).await;
     }
 
-    async fn until_healthy(&self) {
+    async fn wait_until_healthy(&self) {
         eventually("health", || self.recorder.health().0 == HealthState::Healthy).await;
     }
 
     /// Waits until the component is unhealthy with a message that contains `said`. Returns the message.
-    async fn until_trouble(&self, said: &str) -> String {
+    async fn wait_for_trouble(&self, part: &str) -> String {
         let is_said = || {
             let (state, message) = self.recorder.health();
-            state == HealthState::Unhealthy && message.contains(said)
+            state == HealthState::Unhealthy && message.contains(part)
         };
-        eventually(said, is_said).await;
+        eventually(part, is_said).await;
         self.recorder.health().1
     }
 }
@@ -83,11 +83,11 @@ fn body(server: &ApiServer, role: &str) -> Body {
 async fn targets(server: &ApiServer, body: &Body, count: usize) -> Vec<String> {
     let followed = Followed::start(body);
     eventually("targets", || followed.targets().len() == count).await;
-    followed.until_healthy().await;
-    let found = followed.targets();
+    followed.wait_until_healthy().await;
+    let exported = followed.targets();
     followed.running.stop().await;
     assert!(!server.requests("").is_empty());
-    found
+    exported
         .iter()
         .map(|target| target.replace("__meta_kubernetes_", ""))
         .collect()
@@ -108,19 +108,19 @@ async fn pods_have_a_target_for_each_port_and_one_for_a_container_without() {
         ]},
         {"name": "side", "image": "side:1"},
     ]);
-    let whole = with(pod("shop", "a", "10.0.0.1"), "/spec/containers", containers);
-    let whole = with(
-        whole,
+    let object = with(pod("shop", "a", "10.0.0.1"), "/spec/containers", containers);
+    let object = with(
+        object,
         "/spec/initContainers",
         json!([{"name": "first", "image": "init:1"}]),
     );
-    let whole = with(
-        whole,
+    let object = with(
+        object,
         "/metadata/annotations",
         json!({"profiles.grafana.com/cpu.port": "6060"}),
     );
     let owners = json!([{"kind": "X", "name": "x"}, {"kind": "ReplicaSet", "name": "a-1", "controller": true}]);
-    server.put("pods", with(whole, "/metadata/ownerReferences", owners));
+    server.put("pods", with(object, "/metadata/ownerReferences", owners));
     server.put("pods", pod("shop", "pending", ""));
     server.put(
         "pods",
@@ -137,9 +137,9 @@ async fn pods_have_a_target_for_each_port_and_one_for_a_container_without() {
     };
     let main = "pod_container_id=containerd://0a1b,pod_container_image=shop:1,pod_container_init=false,\
                 pod_container_name=main,pod_container_port_name=";
-    let found = targets(&server, &body(&server, "pod"), 5).await;
+    let exported = targets(&server, &body(&server, "pod"), 5).await;
     assert_eq!(
-        found,
+        exported,
         [
             format!(
                 "{{__address__=10.0.0.1:8080,{}",
@@ -357,7 +357,7 @@ async fn a_slice_has_the_same_and_one_of_a_second_family_no_targets() {
     let server = ApiServer::start().await;
     put_service(&server);
     let slice = "endpointslice_address_type=IPv4";
-    let of = "endpointslice_label_kubernetes_io_service_name=web,\
+    let service_labels = "endpointslice_label_kubernetes_io_service_name=web,\
               endpointslice_labelpresent_kubernetes_io_service_name=true,endpointslice_name=web-1";
     assert_eq!(
         targets(&server, &body(&server, "endpointslice"), 2).await,
@@ -366,14 +366,15 @@ async fn a_slice_has_the_same_and_one_of_a_second_family_no_targets() {
                 "{{__address__=10.0.0.1:8080,endpointslice_address_target_kind=Pod,\
                  endpointslice_address_target_name=a,{slice},endpointslice_endpoint_conditions_ready=true,\
                  endpointslice_endpoint_conditions_serving=true,endpointslice_endpoint_conditions_terminating=false,\
-                 endpointslice_endpoint_node_name=node-1,endpointslice_endpoint_zone=z,{of},endpointslice_port=8080,\
-                 endpointslice_port_app_protocol=http,endpointslice_port_name=http,endpointslice_port_protocol=TCP,\
+                 endpointslice_endpoint_node_name=node-1,endpointslice_endpoint_zone=z,{service_labels},\
+                 endpointslice_port=8080,endpointslice_port_app_protocol=http,\
+                 endpointslice_port_name=http,endpointslice_port_protocol=TCP,\
                  namespace=shop,pod_container_image=shop:1,pod_container_init=false,pod_container_name=main,\
                  pod_container_port_name=http,pod_container_port_number=8080,pod_container_port_protocol=TCP,{POD},\
                  {SERVICE}}}"
             ),
             format!(
-                "{{__address__=10.0.0.1:6060,{slice},{of},namespace=shop,pod_container_image=side:1,\
+                "{{__address__=10.0.0.1:6060,{slice},{service_labels},namespace=shop,pod_container_image=side:1,\
                  pod_container_init=false,pod_container_name=side,pod_container_port_name=debug,\
                  pod_container_port_number=6060,pod_container_port_protocol=,{POD},{SERVICE}}}"
             ),
@@ -400,16 +401,16 @@ async fn what_is_attached_follows_its_node_and_its_namespace() {
         .with("namespace", Setting::Bool(true));
     let followed = Followed::start(&body(&server, "pod").block("attach_metadata", attached));
     let has = |label: &str| followed.targets().iter().any(|target| target.contains(label));
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
     assert!(has("node_label_zone=a") && has("node_name=node-1") && has("namespace_label_team=x"));
     server.put("nodes", node("b"));
     eventually("the node's new label", || has("node_label_zone=b")).await;
     server.put("namespaces", json!({"metadata": {"name": "shop"}}));
     eventually("no label of the namespace", || !has("namespace_label_team=x")).await;
     server.put("nodes", json!({"metadata": {"name": "node-2"}}));
-    followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
     server.delete("nodes", "", "node-1");
-    followed.until_addresses(&["10.0.0.2:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.2:8080"]).await;
     followed.running.stop().await;
 }
 
@@ -440,7 +441,7 @@ async fn namespaces_and_selectors_are_the_servers_business() {
         .block("namespaces", Body::new().with("names", names))
         .block("selectors", selector);
     let followed = Followed::start(&body);
-    followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
     assert_eq!(
         server
             .requests("/api/v1/namespaces/one/pods?labelSelector=app%3Dshop&fieldSelector=spec.nodeName%3Dnode-1&limit")
@@ -452,7 +453,7 @@ async fn namespaces_and_selectors_are_the_servers_business() {
         "pods",
         with(pod("one", "a", "10.0.0.1"), "/metadata/labels/app", json!("other")),
     );
-    followed.until_addresses(&["10.0.0.2:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.2:8080"]).await;
     followed.running.stop().await;
 }
 
@@ -475,7 +476,7 @@ async fn a_watch_that_ends_is_taken_up_where_it_was_without_a_list() {
     let server = ApiServer::start().await;
     server.put("pods", pod("shop", "a", "10.0.0.1"));
     let followed = Followed::start(&body(&server, "pod"));
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
     for (end, number) in [(End::Clean, 2), (End::Broken, 3), (End::Clean, 4)] {
         eventually("a watch", || !server.requests("watch=true").is_empty()).await;
         server.end_watches(end);
@@ -484,9 +485,9 @@ async fn a_watch_that_ends_is_taken_up_where_it_was_without_a_list() {
     }
     server.delete("pods", "shop", "p3");
     followed
-        .until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080", "10.0.0.4:8080"])
+        .wait_for_addresses(&["10.0.0.1:8080", "10.0.0.2:8080", "10.0.0.4:8080"])
         .await;
-    followed.until_healthy().await;
+    followed.wait_until_healthy().await;
     assert_eq!(server.lists("pods"), 1);
     followed.running.stop().await;
 }
@@ -497,7 +498,7 @@ async fn a_version_that_is_forgotten_means_a_new_list_and_bookmarks_keep_it_fres
     server.put("pods", pod("shop", "a", "10.0.0.1"));
     server.put("pods", pod("shop", "b", "10.0.0.2"));
     let followed = Followed::start(&body(&server, "pod"));
-    followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
     // Objects of another kind change. A bookmark announces the new version to the watch.
     server.put("nodes", json!({"metadata": {"name": "x"}}));
     server.bookmark();
@@ -510,19 +511,19 @@ async fn a_version_that_is_forgotten_means_a_new_list_and_bookmarks_keep_it_fres
     server.end_watches(End::Clean);
     server.put("pods", pod("shop", "c", "10.0.0.3"));
     followed
-        .until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080", "10.0.0.3:8080"])
+        .wait_for_addresses(&["10.0.0.1:8080", "10.0.0.2:8080", "10.0.0.3:8080"])
         .await;
     assert_eq!(server.lists("pods"), 1);
     // An object is deleted while there is no watch, and the server drops that event. The new list lacks the object.
     server.forbid(&["pods"]);
     server.end_watches(End::Broken);
-    followed.until_trouble("403").await;
+    followed.wait_for_trouble("403").await;
     server.delete("pods", "shop", "a");
     server.put("nodes", json!({"metadata": {"name": "y"}}));
     server.compact();
     server.forbid(&[]);
-    followed.until_addresses(&["10.0.0.2:8080", "10.0.0.3:8080"]).await;
-    followed.until_healthy().await;
+    followed.wait_for_addresses(&["10.0.0.2:8080", "10.0.0.3:8080"]).await;
+    followed.wait_until_healthy().await;
     followed.running.stop().await;
 }
 
@@ -533,21 +534,21 @@ async fn trouble_is_told_and_the_last_targets_stay() {
     server.forbid(&["pods"]);
     let followed = Followed::start(&body(&server, "pod"));
     assert_eq!(
-        followed.until_trouble("403").await,
+        followed.wait_for_trouble("403").await,
         "cannot list /api/v1/pods: the server answered 403 Forbidden: pods is forbidden: User \"me\" cannot list \
          resource"
     );
     assert!(followed.targets().is_empty());
     server.forbid(&[]);
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
-    followed.until_healthy().await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
+    followed.wait_until_healthy().await;
     server.forbid(&["pods"]);
     server.end_watches(End::Clean);
-    followed.until_trouble("403").await;
+    followed.wait_for_trouble("403").await;
     assert_eq!(followed.addresses(), ["10.0.0.1:8080"]);
     let requests = server.requests("").len();
     server.forbid(&[]);
-    followed.until_healthy().await;
+    followed.wait_until_healthy().await;
     assert!(server.requests("").len() > requests);
     followed.running.stop().await;
 }
@@ -558,8 +559,10 @@ async fn a_server_that_is_busy_is_asked_again_without_a_new_list() {
     server.put("pods", pod("shop", "a", "10.0.0.1"));
     server.refuse(429, "too many requests", Some(1));
     let followed = Followed::start(&body(&server, "pod"));
-    followed.until_trouble("429 Too Many Requests: too many requests").await;
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
+    followed
+        .wait_for_trouble("429 Too Many Requests: too many requests")
+        .await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
     // If the server refuses a watch with status 429, the watch resumes later where it ended.
     server.refuse(429, "again", None);
     server.refuse(429, "and again", None);
@@ -567,7 +570,7 @@ async fn a_server_that_is_busy_is_asked_again_without_a_new_list() {
     server.refuse(429, "and again", None);
     server.end_watches(End::Clean);
     server.put("pods", pod("shop", "b", "10.0.0.2"));
-    followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
     assert_eq!(server.lists("pods"), 2, "one list was refused, and one succeeded");
     followed.running.stop().await;
 }
@@ -582,12 +585,12 @@ async fn a_token_file_is_read_for_every_request() {
     std::fs::write(&token, "one\n").unwrap();
     let body = body(&server, "pod").text("bearer_token_file", token.to_str().unwrap());
     let followed = Followed::start(&body);
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
     server.require_token("two");
     server.end_watches(End::Clean);
-    followed.until_trouble("401 Unauthorized").await;
+    followed.wait_for_trouble("401 Unauthorized").await;
     std::fs::write(&token, "two\n").unwrap();
-    followed.until_healthy().await;
+    followed.wait_until_healthy().await;
     followed.running.stop().await;
 }
 
@@ -608,7 +611,7 @@ async fn a_kubeconfig_file_leads_to_the_server() {
         .text("kubeconfig_file", path.to_str().unwrap())
         .text("role", "pod");
     let followed = Followed::start(&body);
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
     followed.running.stop().await;
 }
 
@@ -617,15 +620,15 @@ async fn new_arguments_take_the_place_of_the_old_ones_and_bad_ones_do_not() {
     let server = ApiServer::start().await;
     server.put("pods", pod("shop", "a", "10.0.0.1"));
     let followed = Followed::start(&body(&server, "pod"));
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
     let update = |body: Body| followed.running.component.update(body.arguments(&FAST));
     let missing = Body::new().text("kubeconfig_file", "/no/such/file").text("role", "pod");
     assert!(update(missing).unwrap_err().0.contains("cannot read /no/such/file"));
     assert_eq!(followed.addresses(), ["10.0.0.1:8080"]);
     // There are no services, so the old targets disappear.
     update(body(&server, "service")).unwrap();
-    followed.until_addresses(&[]).await;
-    followed.until_healthy().await;
+    followed.wait_for_addresses(&[]).await;
+    followed.wait_until_healthy().await;
     followed.running.stop().await;
 }
 
@@ -634,7 +637,7 @@ async fn objects_that_change_without_a_change_of_their_targets_export_nothing() 
     let server = ApiServer::start().await;
     server.put("pods", pod("shop", "a", "10.0.0.1"));
     let followed = Followed::start(&body(&server, "pod"));
-    followed.until_addresses(&["10.0.0.1:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080"]).await;
     let before = followed.recorder.export("targets");
     let restarts = |count: usize| json!([{"name": "main", "containerID": "containerd://0a1b", "restartCount": count}]);
     server.put(
@@ -642,7 +645,7 @@ async fn objects_that_change_without_a_change_of_their_targets_export_nothing() 
         with(pod("shop", "a", "10.0.0.1"), "/status/containerStatuses", restarts(1)),
     );
     server.put("pods", pod("shop", "b", "10.0.0.2"));
-    followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
+    followed.wait_for_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
     let (Setting::Array(before), Setting::Array(after)) = (before, followed.recorder.export("targets")) else {
         panic!("an export is not a list");
     };
@@ -756,7 +759,7 @@ proptest! {
                 tokio::task::yield_now().await;
             }
             let fresh = Followed::start(&body);
-            fresh.until_healthy().await;
+            fresh.wait_until_healthy().await;
             eventually("the same targets", || {
                 followed.recorder.health().0 == HealthState::Healthy && followed.targets() == fresh.targets()
             })

@@ -125,22 +125,22 @@ fn grafana(pod: &Pod) -> Option<Requests> {
         .switches("profiles.grafana.com/", ".scrape")
         .filter(|(_, value)| *value == "true");
     let mut requests = Requests::default();
-    for (of, _) in types {
-        let name = |what: &str| format!("profiles.grafana.com/{of}.{what}");
-        let annotation = |what: &str| pod.annotation(&name(what));
+    for (type_name, _) in types {
+        let name = |field: &str| format!("profiles.grafana.com/{type_name}.{field}");
+        let annotation = |field: &str| pod.annotation(&name(field));
         let port = |text: &str| number(&name("port"), text);
-        let place = match (annotation("port_name"), annotation("port")) {
+        let port_selection = match (annotation("port_name"), annotation("port")) {
             ("", "") => Ok(Place::Declared),
             ("", text) => port(text).map(Place::Port),
             (called, "") => Ok(Place::Named(called.into(), None)),
             (called, text) => port(text).map(|number| Place::Named(called.into(), Some(number))),
         };
-        let request = place.and_then(|place| {
+        let request = port_selection.and_then(|port_selection| {
             Ok(Request {
-                kinds: vec![kind(of).into()],
+                kinds: vec![kind(type_name).into()],
                 scheme: scheme(&name("scheme"), annotation("scheme"))?,
                 path: Some(annotation("path")).filter(|path| !path.is_empty()).map(Into::into),
-                ..Request::at(place)
+                ..Request::new(port_selection)
             })
         });
         requests.add(request);
@@ -158,7 +158,7 @@ fn coroot(pod: &Pod) -> Option<Requests> {
         "" => number("pyroscope.io/port", pod.annotation("pyroscope.io/port")).map_err(|_| Complaint::NoPort),
         port => number("coroot.com/profile-port", port),
     };
-    Some(Requests::one(port.map(|port| Request::at(Place::Port(port)))))
+    Some(Requests::one(port.map(|port| Request::new(Place::Port(port)))))
 }
 
 /// Reads `pyroscope.io/scrape`. If no annotation contains a port, the request selects all declared ports.
@@ -166,15 +166,15 @@ fn pyroscope(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("pyroscope.io/scrape") {
         return None;
     }
-    let place = match pod.annotation("pyroscope.io/port") {
+    let port_selection = match pod.annotation("pyroscope.io/port") {
         "" => Ok(Place::Declared),
         port => number("pyroscope.io/port", port).map(Place::Port),
     };
-    let request = place.and_then(|place| {
+    let request = port_selection.and_then(|port_selection| {
         Ok(Request {
             kinds: switched(pod),
             scheme: scheme("pyroscope.io/scheme", pod.annotation("pyroscope.io/scheme"))?,
-            ..Request::at(place)
+            ..Request::new(port_selection)
         })
     });
     Some(Requests::one(request))
@@ -186,21 +186,21 @@ fn profefe(pod: &Pod) -> Option<Requests> {
         return None;
     }
     let port = pod.annotation("profefe.com/port").parse().ok();
-    let at = || {
-        let mut request = Request::at(Place::Port(port.filter(|port| *port > 0).unwrap_or(PROFEFE_PORT)));
+    let base_request = || {
+        let mut request = Request::new(Place::Port(port.filter(|port| *port > 0).unwrap_or(PROFEFE_PORT)));
         request.service = Some(pod.label("pod_name").into());
         request
     };
     let base = pod.annotation("profefe.com/path").trim_end_matches('/');
     if matches!(base, "" | USUAL_BASE) {
-        return Some(Requests::one(Ok(at())));
+        return Some(Requests::one(Ok(base_request())));
     }
     let mut requests = Requests::default();
     for (kind, name) in OF_PROFEFE {
         requests.add(Ok(Request {
             kinds: vec![kind.into()],
             path: Some(format!("{base}/{name}").into()),
-            ..at()
+            ..base_request()
         }));
     }
     Some(requests)
@@ -209,17 +209,17 @@ fn profefe(pod: &Pod) -> Option<Requests> {
 /// Returns the kinds that the annotations `pyroscope.io/profile-NAME-enabled` select: the kinds with `true` or, if
 /// there are none, the default kinds except the kinds with `false`. Returns no kinds if the pod has no such annotation.
 fn switched(pod: &Pod) -> Vec<Arc<str>> {
-    let (mut on, mut off) = (Vec::new(), Vec::new());
+    let (mut enabled, mut disabled) = (Vec::new(), Vec::new());
     for (name, value) in pod.switches("pyroscope.io/profile-", "-enabled") {
-        let list = if value == "true" { &mut on } else { &mut off };
+        let list = if value == "true" { &mut enabled } else { &mut disabled };
         list.push(kind(name));
     }
-    match (on.is_empty(), off.is_empty()) {
-        (false, _) => on.into_iter().map(Into::into).collect(),
+    match (enabled.is_empty(), disabled.is_empty()) {
+        (false, _) => enabled.into_iter().map(Into::into).collect(),
         (true, true) => Vec::new(),
         (true, false) => USUAL
             .iter()
-            .filter(|kind| !off.contains(kind))
+            .filter(|kind| !disabled.contains(kind))
             .map(|kind| (*kind).into())
             .collect(),
     }

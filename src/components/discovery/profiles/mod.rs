@@ -30,7 +30,7 @@ pub(crate) const DEFINITION: Definition<ProfilesArguments> = followed::definitio
 );
 
 impl Follow for ProfilesArguments {
-    fn wanted(&self) -> Wanted {
+    fn selection(&self) -> Wanted {
         Wanted {
             role: Role::Pod,
             cluster: self.cluster.clone(),

@@ -15,7 +15,7 @@ use alluvium_profile::labels::SERVICE_NAME;
 pub(super) struct Request {
     /// Kinds of profiles. An empty list selects the default kinds of `pyroscope.scrape`.
     pub(super) kinds: Vec<Arc<str>>,
-    pub(super) place: Place,
+    pub(super) port_selection: Place,
     /// Scheme, or `None` for the default of `pyroscope.scrape`.
     pub(super) scheme: Option<&'static str>,
     /// Path of the profile, if the request is for a single kind.
@@ -59,11 +59,11 @@ pub(super) enum Complaint {
 }
 
 impl Request {
-    /// Creates a request for the default kinds of profiles from the ports that `place` selects.
-    pub(super) fn at(place: Place) -> Self {
+    /// Creates a request for the default kinds of profiles from the ports that `port_selection` selects.
+    pub(super) fn new(port_selection: Place) -> Self {
         Self {
             kinds: Vec::new(),
-            place,
+            port_selection,
             scheme: None,
             path: None,
             service: None,
@@ -114,9 +114,9 @@ impl Requests {
     /// Returns the requested targets, built from `all`, the targets of the pod. Requests with the same address, scheme
     /// and path share a target.
     pub(super) fn targets(mut self, all: &[Target]) -> Chosen {
-        let mut found: Vec<(Target, Vec<Arc<str>>)> = Vec::new();
+        let mut targets_with_kinds: Vec<(Target, Vec<Arc<str>>)> = Vec::new();
         for request in std::mem::take(&mut self.requests) {
-            let ports = match ports(&request.place, all) {
+            let ports = match select_ports(&request.port_selection, all) {
                 Ok(ports) => ports,
                 Err(complaint) => {
                     self.add(Err(complaint));
@@ -125,13 +125,13 @@ impl Requests {
             };
             for port in ports {
                 let target = request.target(port);
-                match found.iter_mut().find(|(known, _)| *known == target) {
+                match targets_with_kinds.iter_mut().find(|(known, _)| *known == target) {
                     Some((_, kinds)) => kinds.extend(request.kinds.iter().cloned()),
-                    None => found.push((target, request.kinds.clone())),
+                    None => targets_with_kinds.push((target, request.kinds.clone())),
                 }
             }
         }
-        let targets = found.into_iter().map(|(mut target, kinds)| {
+        let targets = targets_with_kinds.into_iter().map(|(mut target, kinds)| {
             if !kinds.is_empty() {
                 target.insert("__profile_kinds__".into(), kinds.join(",").into());
             }
@@ -144,18 +144,18 @@ impl Requests {
     }
 }
 
-/// Returns the targets of the ports that `place` selects, each with the labels of the container that declares the port.
-fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, Complaint> {
+/// Returns the targets of the selected ports, each with the labels of the container that declares the port.
+fn select_ports(port_selection: &Place, all: &[Target]) -> Result<Vec<Target>, Complaint> {
     let port = |name: &str| format!("{PREFIX}pod_container_port_{name}");
     let with = |name: &str, is_wanted: &dyn Fn(&str) -> bool| -> Vec<Target> {
         let name = port(name);
         let has = |target: &&Target| target.get(&*name).is_some_and(|value| is_wanted(value));
         all.iter().filter(has).cloned().collect()
     };
-    Ok(match place {
+    Ok(match port_selection {
         // HTTP needs TCP, so ports with other protocols are skipped.
         Place::Declared => match with("protocol", &|protocol| !matches!(protocol, "UDP" | "SCTP")) {
-            none if none.is_empty() => all.iter().take(1).cloned().collect(),
+            declared if declared.is_empty() => all.iter().take(1).cloned().collect(),
             declared => declared,
         },
         Place::Port(number) => {

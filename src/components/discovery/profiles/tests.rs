@@ -87,14 +87,14 @@ fn pyroscopes_annotations_take_a_port_or_every_tcp_port() {
             "__address__=10.0.0.1:6060 container=side"
         ]
     );
-    let more = [
+    let annotations = [
         scrape,
         ("pyroscope.io/port", "7000"),
         ("pyroscope.io/scheme", "https"),
         ("pyroscope.io/application-name", "cart"),
     ];
     assert_eq!(
-        targets(&more),
+        targets(&annotations),
         ["__address__=10.0.0.1:7000 __scheme__=https container=main service_name=cart"]
     );
     let mut bare = annotated(&[scrape]);
@@ -140,8 +140,8 @@ fn pyroscopes_annotations_may_switch_kinds() {
 
 #[test]
 fn grafanas_annotations_say_port_scheme_and_path_by_type() {
-    let on = |of: &str| (format!("profiles.grafana.com/{of}.scrape"), "true");
-    let (cpu, memory, fgprof) = (on("cpu"), on("memory"), on("fgprof"));
+    let enabled = |profile_type: &str| (format!("profiles.grafana.com/{profile_type}.scrape"), "true");
+    let (cpu, memory, fgprof) = (enabled("cpu"), enabled("memory"), enabled("fgprof"));
     let annotations = [
         (&*cpu.0, cpu.1),
         ("profiles.grafana.com/cpu.port_name", "pprof"),
@@ -186,8 +186,8 @@ fn coroots_annotations_need_a_port_which_may_be_pyroscopes() {
     assert_eq!(targets(&[("coroot.com/profile-scrape", "True"), port]), [""; 0]);
     let other = ("pyroscope.io/port", "8080");
     assert_eq!(targets(&[scrape, other]), ["__address__=10.0.0.1:8080 container=main"]);
-    let both = [scrape, port, ("pyroscope.io/scrape", "true"), other];
-    assert_eq!(targets(&both), ["__address__=10.0.0.1:6060 container=side"]);
+    let annotations = [scrape, port, ("pyroscope.io/scrape", "true"), other];
+    assert_eq!(targets(&annotations), ["__address__=10.0.0.1:6060 container=side"]);
     assert_eq!(
         targets(&[scrape]),
         ["coroot.com/profile-scrape needs coroot.com/profile-port"]

@@ -70,8 +70,8 @@ choices! {
 impl Role {
     /// Returns the role's name in a configuration.
     fn name(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(_, role)| *role == self);
-        found.map_or("", |(name, _)| name)
+        let entry = Self::ALL.iter().find(|(_, role)| *role == self);
+        entry.map_or("", |(name, _)| name)
     }
 
     /// Returns the roles that a selector may name if this role is discovered, as in Prometheus.
@@ -93,23 +93,23 @@ impl ClusterArguments {
         self.selectors.iter().find(|selector| selector.role == role)
     }
 
-    /// Returns an error if a selector does not fit the role `wanted`, or if a role has two selectors.
-    pub(crate) fn check_selectors(&self, wanted: Role) -> Result<(), ArgumentError> {
-        let allowed = wanted.selected();
+    /// Returns an error if a selector does not fit `discovered_role`, or if a role has two selectors.
+    pub(crate) fn check_selectors(&self, discovered_role: Role) -> Result<(), ArgumentError> {
+        let allowed = discovered_role.selected();
         for (index, selector) in self.selectors.iter().enumerate() {
-            let of = selector.role.name();
+            let selector_role = selector.role.name();
             let error = |message| Err(ArgumentError::new(format!("selectors[{index}].role"), message));
             if !allowed.contains(&selector.role) {
                 let names: Vec<&str> = allowed.iter().map(|role| role.name()).collect();
                 return error(format!(
-                    "the role {} does not support selectors of the role {of}; it supports: {}",
-                    wanted.name(),
+                    "the role {} does not support selectors of the role {selector_role}; it supports: {}",
+                    discovered_role.name(),
                     names.join(", ")
                 ));
             }
             let earlier = &self.selectors[..index];
             if earlier.iter().any(|earlier| earlier.role == selector.role) {
-                return error(format!("the role {of} already has a selector"));
+                return error(format!("the role {selector_role} already has a selector"));
             }
         }
         Ok(())

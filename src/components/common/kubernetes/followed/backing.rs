@@ -17,10 +17,10 @@ use crate::common::kubernetes::pods::{self, Port, with};
 pub(super) struct Backing<'a> {
     cluster: &'a Cluster,
     /// Labels that are added to all targets.
-    whole: Target,
+    common_labels: Target,
     targets: Vec<Target>,
     /// Pods to which addresses belong.
-    seen: BTreeMap<Key, Seen<'a>>,
+    pods: BTreeMap<Key, Seen<'a>>,
 }
 
 struct Seen<'a> {
@@ -31,13 +31,13 @@ struct Seen<'a> {
 }
 
 impl<'a> Backing<'a> {
-    /// Creates a collector without targets. `whole` contains the labels to add to all targets.
-    pub(super) fn new(cluster: &'a Cluster, whole: Target) -> Self {
+    /// Creates a collector without targets. `common_labels` contains the labels to add to all targets.
+    pub(super) fn new(cluster: &'a Cluster, common_labels: Target) -> Self {
         Self {
             cluster,
-            whole,
+            common_labels,
             targets: Vec::new(),
-            seen: BTreeMap::new(),
+            pods: BTreeMap::new(),
         }
     }
 
@@ -51,25 +51,25 @@ impl<'a> Backing<'a> {
         change: impl Fn(&mut Target),
     ) {
         if let Some((key, pod)) = self.cluster.pod(reference) {
-            let seen = self.seen.entry(key).or_insert_with(|| Seen {
+            let entry = self.pods.entry(key).or_insert_with(|| Seen {
                 pod,
                 ports: pods::ports(&pod.object),
                 covered: Vec::new(),
             });
             target.extend(pod.labels.clone());
-            if let Some(declared) = port.and_then(|number| pods::port(&seen.ports, number)) {
+            if let Some(declared) = port.and_then(|number| pods::port(&entry.ports, number)) {
                 let mut labels = declared.labels.clone();
                 change(&mut labels);
                 target.extend(labels);
             }
-            seen.covered.extend(port);
+            entry.covered.extend(port);
         }
-        self.targets.push(with(&self.whole, target));
+        self.targets.push(with(&self.common_labels, target));
     }
 
     /// Returns all targets, including the targets of the pods' other ports.
     pub(super) fn finish(mut self) -> Vec<Target> {
-        for Seen { pod, ports, covered } in self.seen.values() {
+        for Seen { pod, ports, covered } in self.pods.values() {
             let ip = &pod.object.status.pod_ip;
             // A pod that is starting or was evicted has no address.
             if ip.is_empty() {
@@ -78,7 +78,7 @@ impl<'a> Backing<'a> {
             for port in ports.iter().filter(|port| !covered.contains(&port.number)) {
                 let mut target = with(&pod.labels, port.labels.clone());
                 target.insert("__address__".into(), host_port(ip, port.number).into());
-                self.targets.push(with(&self.whole, target));
+                self.targets.push(with(&self.common_labels, target));
             }
         }
         self.targets

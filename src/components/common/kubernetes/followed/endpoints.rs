@@ -20,10 +20,10 @@ impl Described for Endpoints {
 /// The targets of an `Endpoints` object. Its service has the same name.
 impl Discovered for Endpoints {
     fn targets(key: &Key, endpoints: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
-        let mut whole = endpoints.labels.clone();
-        attach_service(&mut whole, cluster, &key.namespace, &key.name);
-        cluster.attach_namespace(&mut whole, &key.namespace);
-        let mut backing = Backing::new(cluster, whole);
+        let mut common_labels = endpoints.labels.clone();
+        attach_service(&mut common_labels, cluster, &key.namespace, &key.name);
+        cluster.attach_namespace(&mut common_labels, &key.namespace);
+        let mut backing = Backing::new(cluster, common_labels);
         for subset in &endpoints.object.subsets {
             for port in &subset.ports {
                 let ready = subset.addresses.iter().map(|address| (address, "true"));

@@ -26,16 +26,16 @@ impl Described for EndpointSlice {
 /// The targets of a slice.
 impl Discovered for EndpointSlice {
     fn targets(key: &Key, slice: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
-        let mut whole = slice.labels.clone();
+        let mut common_labels = slice.labels.clone();
         if let Some(service) = service(key, slice) {
-            attach_service(&mut whole, cluster, &service.namespace, &service.name);
+            attach_service(&mut common_labels, cluster, &service.namespace, &service.name);
             let service = cluster.services.get(&service);
             if service.is_some_and(|service| is_second_family(&service.object, &slice.object)) {
                 return Vec::new();
             }
         }
-        cluster.attach_namespace(&mut whole, &key.namespace);
-        let mut backing = Backing::new(cluster, whole);
+        cluster.attach_namespace(&mut common_labels, &key.namespace);
+        let mut backing = Backing::new(cluster, common_labels);
         for endpoint in &slice.object.endpoints {
             for port in &slice.object.ports {
                 for address in &endpoint.addresses {

@@ -20,8 +20,8 @@ impl Described for Ingress {
 /// The targets of an ingress.
 impl Discovered for Ingress {
     fn targets(key: &Key, ingress: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
-        let mut whole = ingress.labels.clone();
-        cluster.attach_namespace(&mut whole, &key.namespace);
+        let mut common_labels = ingress.labels.clone();
+        cluster.attach_namespace(&mut common_labels, &key.namespace);
         let spec = &ingress.object.spec;
         let mut targets = Vec::new();
         for rule in &spec.rules {
@@ -33,7 +33,7 @@ impl Discovered for Ingress {
                     .set("ingress_scheme", if is_tls { "https" } else { "http" })
                     .set("ingress_host", &rule.host)
                     .set("ingress_path", path);
-                targets.push(with(&whole, labels.with_address(rule.host.as_str())));
+                targets.push(with(&common_labels, labels.with_address(rule.host.as_str())));
             }
         }
         targets

@@ -94,7 +94,7 @@ pub(crate) fn build<A: Follow>(
     timing: Timing,
 ) -> Result<Arc<dyn Component<A>>, ComponentError> {
     let metrics = KubernetesMetrics::new(&context.metrics);
-    let source = Source::new(arguments.wanted(), &context, metrics.clone())?;
+    let source = Source::new(arguments.selection(), &context, metrics.clone())?;
     let component = Followed {
         context,
         timing,
@@ -125,27 +125,27 @@ impl Followed {
     /// Exports targets when they have changed, and reports the health when it has changed.
     async fn export_changes(&self, source: &Arc<Source>) -> Infallible {
         let (mut due, mut has_news) = (Instant::now(), false);
-        let (mut trouble, mut told) = (None, None);
+        let (mut trouble, mut reported) = (None, None);
         loop {
             tokio::select! {
                 () = source.changed.notified() => has_news = true,
                 () = tokio::time::sleep_until(due), if has_news => {
                     has_news = false;
-                    let of = source.clone();
-                    let found = tokio::task::spawn_blocking(move || of.targets()).await;
+                    let source = source.clone();
+                    let result = tokio::task::spawn_blocking(move || source.targets()).await;
                     due = Instant::now() + self.timing.between_exports;
-                    match found {
+                    match result {
                         Ok(Found::Incomplete) => due = Instant::now() + self.timing.between_exports / 50,
-                        Ok(Found::Same) => {}
+                        Ok(Found::Unchanged) => {}
                         Ok(Found::Changed(targets)) => trouble = self.export_all(targets),
                         Err(error) => trouble = Some(format!("building the targets panicked: {error}")),
                     }
                 }
             }
             let health = self.health(&source.standing(), trouble.clone());
-            if told.as_ref() != Some(&health) {
+            if reported.as_ref() != Some(&health) {
                 (self.context.health)(health.0, health.1.clone());
-                told = Some(health);
+                reported = Some(health);
             }
         }
     }
@@ -175,12 +175,12 @@ impl Followed {
         let Count { kept, left_out } = standing.objects;
         let targets = targets::count(&self.exported.lock());
         match (failures.as_slice(), trouble) {
-            ([only], _) => (HealthState::Unhealthy, (*only).clone()),
-            ([first, more @ ..], _) => {
-                let more = more.len();
+            ([failure], _) => (HealthState::Unhealthy, (*failure).clone()),
+            ([first, others @ ..], _) => {
+                let others = others.len();
                 (
                     HealthState::Unhealthy,
-                    format!("{first} (and {more} more watches fail)"),
+                    format!("{first} (and {others} more watches fail)"),
                 )
             }
             ([], Some(trouble)) => (HealthState::Unhealthy, trouble),
@@ -205,7 +205,7 @@ impl Followed {
 
 impl<A: Follow> Component<A> for Followed {
     fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError> {
-        let source = Source::new(arguments.wanted(), &self.context, self.metrics.clone())?;
+        let source = Source::new(arguments.selection(), &self.context, self.metrics.clone())?;
         *self.source.lock() = Arc::new(source);
         self.updated.notify_one();
         Ok(())

@@ -29,7 +29,7 @@ pub(super) struct LeftOut {
 /// Whether any target has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    Same,
+    Unchanged,
     Changed,
 }
 
@@ -75,14 +75,14 @@ impl RoleTargets {
     fn remake<T: Discovered>(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
         let mut texts = std::mem::take(&mut cluster.texts);
         let store = T::store(cluster);
-        let mut outcome = Outcome::Same;
+        let mut outcome = Outcome::Unchanged;
         for key in store
             .changed()
             .iter()
             .filter(|key| store.get(key).is_none() && is_settled(key))
         {
             self.complaints.remove(key);
-            if self.ready.remove(key).is_some_and(|gone| !gone.is_empty()) {
+            if self.ready.remove(key).is_some_and(|targets| !targets.is_empty()) {
                 outcome = Outcome::Changed;
             }
         }
@@ -141,11 +141,11 @@ mod tests {
         for generation in 0..500 {
             let name = |index: usize| format!("p{generation}-{index}");
             let ip = |index: usize| format!("10.{}.{}.{index}", generation / 250, generation % 250);
-            let of = |index| serde_json::from_value::<Pod>(pod("shop", &name(index), &ip(index))).unwrap();
-            cluster.take(&"".into(), Event::Found((0..20).map(of).collect()));
+            let numbered_pod = |index| serde_json::from_value::<Pod>(pod("shop", &name(index), &ip(index))).unwrap();
+            cluster.take(&"".into(), Event::Present((0..20).map(numbered_pod).collect()));
             assert_eq!(targets.refresh(&mut cluster, &settled), Outcome::Changed);
             for index in 0..20 {
-                cluster.take::<Pod>(&"".into(), Event::Gone(Key::new("shop", &name(index))));
+                cluster.take::<Pod>(&"".into(), Event::Absent(Key::new("shop", &name(index))));
             }
             assert_eq!(targets.refresh(&mut cluster, &settled), Outcome::Changed);
         }

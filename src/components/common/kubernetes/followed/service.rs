@@ -20,14 +20,14 @@ impl Described for Service {
 impl Discovered for Service {
     fn targets(key: &Key, service: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
         let spec = &service.object.spec;
-        let mut whole = service.labels.clone();
-        cluster.attach_namespace(&mut whole, &key.namespace);
-        let target = |of: &ServicePort| {
+        let mut common_labels = service.labels.clone();
+        cluster.attach_namespace(&mut common_labels, &key.namespace);
+        let target = |port: &ServicePort| {
             let mut labels = MetaLabels::new(PREFIX);
             labels
-                .set("service_port_name", &of.name)
-                .set("service_port_number", of.port)
-                .set("service_port_protocol", &of.protocol)
+                .set("service_port_name", &port.name)
+                .set("service_port_number", port.port)
+                .set("service_port_protocol", &port.protocol)
                 .set("service_type", &spec.kind);
             match spec.kind.as_str() {
                 "ExternalName" => labels.set("service_external_name", &spec.external_name),
@@ -37,8 +37,8 @@ impl Discovered for Service {
                 labels.set("service_loadbalancer_ip", load_balancer(&service.object));
             }
             with(
-                &whole,
-                labels.with_address(format!("{}.{}.svc:{}", key.name, key.namespace, of.port)),
+                &common_labels,
+                labels.with_address(format!("{}.{}.svc:{}", key.name, key.namespace, port.port)),
             )
         };
         spec.ports.iter().map(target).collect()

@@ -27,7 +27,7 @@ use alluvium_pipeline::component::{ComponentError, Context};
 /// The watches of one set of arguments, and the objects that they found.
 pub(super) struct Source {
     id: Arc<str>,
-    wanted: Wanted,
+    selection: Wanted,
     api: Api,
     /// Namespaces to search. A single empty name stands for all namespaces.
     namespaces: BTreeSet<Arc<str>>,
@@ -49,7 +49,7 @@ struct Known {
 pub(super) enum Found {
     /// Not all objects have been listed yet.
     Incomplete,
-    Same,
+    Unchanged,
     Changed(Vec<Value>),
 }
 
@@ -74,8 +74,12 @@ pub(super) struct Standing {
 
 impl Source {
     /// Prepares the watches: finds the server and reads certificates. Sends no request.
-    pub(super) fn new(wanted: Wanted, context: &Context, metrics: KubernetesMetrics) -> Result<Self, ComponentError> {
-        let cluster = &wanted.cluster;
+    pub(super) fn new(
+        selection: Wanted,
+        context: &Context,
+        metrics: KubernetesMetrics,
+    ) -> Result<Self, ComponentError> {
+        let cluster = &selection.cluster;
         let mut namespaces: BTreeSet<Arc<str>> = cluster.namespaces.names.iter().cloned().collect();
         if cluster.namespaces.own_namespace {
             namespaces.insert(access::own_namespace()?);
@@ -85,14 +89,14 @@ impl Source {
         }
         let known = Known {
             cluster: Cluster::new(cluster.attach_metadata.clone()),
-            targets: RoleTargets::new(wanted.role, wanted.choose),
+            targets: RoleTargets::new(selection.role, selection.choose),
             watches: Vec::new(),
             is_complete: false,
         };
         Ok(Self {
             id: context.id.clone(),
             api: access::api(&cluster.client, &context.user_agent)?,
-            wanted,
+            selection,
             namespaces,
             metrics,
             known: Mutex::new(known),
@@ -102,7 +106,7 @@ impl Source {
 
     /// Returns all watches, which must run concurrently. They replace the watches of an earlier call.
     pub(super) fn watches(self: &Arc<Self>, pace: Pace) -> Vec<BoxFuture<'static, Infallible>> {
-        let (role, attached) = (self.wanted.role, &self.wanted.cluster.attach_metadata);
+        let (role, attached) = (self.selection.role, &self.selection.cluster.attach_metadata);
         let all = || "".into();
         self.known.lock().watches.clear();
         let mut watches = Vec::new();
@@ -141,7 +145,7 @@ impl Source {
         role: Option<Role>,
         pace: Pace,
     ) -> BoxFuture<'static, Infallible> {
-        let selector = role.and_then(|role| self.wanted.cluster.selector(role));
+        let selector = role.and_then(|role| self.selection.cluster.selector(role));
         let query = Query {
             namespace: Some(namespace.clone()).filter(|name| !name.is_empty()),
             labels: selector
@@ -183,8 +187,8 @@ impl Source {
         let outcome = targets.refresh(cluster, &is_settled);
         let was_complete = std::mem::replace(is_complete, watches.iter().all(|watch| watch.is_listed));
         match outcome {
-            Outcome::Same if *is_complete && was_complete => Found::Same,
-            Outcome::Same if !*is_complete => Found::Incomplete,
+            Outcome::Unchanged if *is_complete && was_complete => Found::Unchanged,
+            Outcome::Unchanged if !*is_complete => Found::Incomplete,
             _ => Found::Changed(targets.all()),
         }
     }
@@ -235,10 +239,10 @@ impl<T: Stored + Resource> Sink<T> for Feed {
                 metrics.lists.inc();
             }
             Event::ListEnds => known.change(self.index, |watch| watch.is_listed = true),
-            Event::Found(objects) => {
+            Event::Present(objects) => {
                 metrics.events.inc_by(objects.len() as u64);
             }
-            Event::Gone(_) => {
+            Event::Absent(_) => {
                 metrics.events.inc();
             }
         }

@@ -59,10 +59,10 @@ impl<T: Described> Store<T> {
                 self.missing.insert(namespace.clone(), known);
                 self.left_out = 0;
             }
-            Event::Found(objects) => objects
+            Event::Present(objects) => objects
                 .into_iter()
                 .for_each(|object| self.put(namespace, object, texts)),
-            Event::Gone(key) => self.remove(key),
+            Event::Absent(key) => self.remove(key),
             Event::ListEnds => {
                 let missing = self.missing.remove(namespace).unwrap_or_default();
                 missing.into_iter().for_each(|key| self.remove(key));

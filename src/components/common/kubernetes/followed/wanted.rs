@@ -9,7 +9,7 @@ use alluvium_lang::body::FromBody;
 /// The arguments of a component that follows a cluster.
 pub(crate) trait Follow: FromBody + Debug + Send + Sync + 'static {
     /// Returns the selected objects and targets, as plain data.
-    fn wanted(&self) -> Wanted;
+    fn selection(&self) -> Wanted;
 }
 
 /// The objects to follow, and the selection of their targets.
