@@ -81,13 +81,13 @@ impl Body {
             .attributes
             .iter()
             .map(|attribute| {
-                let given = self.attributes.iter().find(|(name, _)| *name == attribute.name);
+                let explicit = self.attributes.iter().find(|(name, _)| *name == attribute.name);
                 let default = defaults
                     .iter()
                     .find(|(name, _)| *name == attribute.name)
                     .map(|(_, text)| *text)
                     .or(attribute.default);
-                let value = match (given, default) {
+                let value = match (explicit, default) {
                     (Some((_, value)), _) => value.clone(),
                     (None, Some(text)) => literal(text),
                     (None, None) => Value::Null,
@@ -314,11 +314,11 @@ impl AnyRunning {
     }
 }
 
-/// Waits until `check` is true. Panics with `what` after a minute.
-pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
+/// Waits until `check` is true. Panics with `subject` after a minute.
+pub(crate) async fn eventually(subject: &str, mut check: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !check() {
-        assert!(Instant::now() < deadline, "waited a minute for: {what}");
+        assert!(Instant::now() < deadline, "waited a minute for: {subject}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

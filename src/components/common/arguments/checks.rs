@@ -18,7 +18,7 @@ pub(crate) fn at_most_one_of<T, F>(
 
 /// Returns an error if more than one argument is given. Each pair is an argument's name, and true if it is given.
 pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
-    match given(arguments).as_slice() {
+    match set_names(arguments).as_slice() {
         [_, second, ..] => {
             let message = format!("at most one of {} may be given", list(arguments));
             Err(ArgumentError::new(*second, message))
@@ -30,16 +30,16 @@ pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentErro
 /// Returns an error unless exactly one argument is given. Each pair is an argument's name, and true if it is given.
 pub(crate) fn exactly_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
     let message = || format!("exactly one of {} must be given", list(arguments));
-    match given(arguments).as_slice() {
+    match set_names(arguments).as_slice() {
         [_] => Ok(()),
         [] => Err(ArgumentError::new("", message())),
         [_, second, ..] => Err(ArgumentError::new(*second, message())),
     }
 }
 
-fn given<'a>(arguments: &[(&'a str, bool)]) -> Vec<&'a str> {
-    let given = arguments.iter().filter(|(_, is_given)| *is_given);
-    given.map(|(name, _)| *name).collect()
+fn set_names<'a>(arguments: &[(&'a str, bool)]) -> Vec<&'a str> {
+    let set_arguments = arguments.iter().filter(|(_, is_given)| *is_given);
+    set_arguments.map(|(name, _)| *name).collect()
 }
 
 /// Returns the names as in a sentence: `a, b and c`.
@@ -47,7 +47,7 @@ fn list(arguments: &[(&str, bool)]) -> String {
     let names: Vec<&str> = arguments.iter().map(|(name, _)| *name).collect();
     match names.as_slice() {
         [] => String::new(),
-        [only] => (*only).to_owned(),
+        [alternative] => (*alternative).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, ApiError> 
     let token: Token = answer.json()?;
     let seconds = token
         .expires_in
-        .and_then(|given| given.as_u64().or_else(|| given.as_str()?.parse().ok()));
+        .and_then(|lifetime| lifetime.as_u64().or_else(|| lifetime.as_str()?.parse().ok()));
     Ok(Lasting {
         value: token.access_token.into(),
         ends: SystemTime::now().checked_add(seconds.map_or(LIFETIME, Duration::from_secs)),

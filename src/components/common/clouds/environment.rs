@@ -39,8 +39,8 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
     fn from(variables: [(&str, &str); N]) -> Self {
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self(Arc::new(move |name| {
-            let found = variables.iter().find(|(other, _)| other == name);
-            found.map(|(_, value)| value.clone())
+            let variable = variables.iter().find(|(other, _)| other == name);
+            variable.map(|(_, value)| value.clone())
         }))
     }
 }

@@ -63,12 +63,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_lasts_is_kept_and_what_ends_soon_or_was_refused_is_renewed() {
-        let held = Expiring::default();
-        let lasting = async || held.get(async { for_seconds("short", 60) }).await.unwrap();
+        let cache = Expiring::default();
+        let lasting = async || cache.get(async { for_seconds("short", 60) }).await.unwrap();
         assert_eq!(lasting().await, "short");
-        assert_eq!(held.get(async { for_seconds("long", 3600) }).await.unwrap(), "long");
+        assert_eq!(cache.get(async { for_seconds("long", 3600) }).await.unwrap(), "long");
         assert_eq!(lasting().await, "long");
-        held.forget().await;
+        cache.forget().await;
         assert_eq!(lasting().await, "short");
     }
 }

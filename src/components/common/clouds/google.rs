@@ -45,7 +45,7 @@ pub(crate) struct Google {
     api: WebApi,
     machine: WebApi,
     environment: Environment,
-    held: Expiring<Arc<str>>,
+    cache: Expiring<Arc<str>>,
 }
 
 /// A credentials file. It has no `Debug`, because it contains keys.
@@ -89,13 +89,13 @@ impl Google {
             machine: WebApi::with_options(&machine, &url(&format!("http://{host}/"))?)?
                 .with_timeout(Duration::from_secs(5)),
             environment,
-            held: Expiring::default(),
+            cache: Expiring::default(),
         })
     }
 
     /// Returns an access token that is currently valid.
     pub(crate) async fn token(&self) -> Result<Arc<str>, CloudError> {
-        let token = self.held.get(self.find()).await;
+        let token = self.cache.get(self.find()).await;
         token.map_err(|error| CloudError::Credentials {
             cloud: "Google Cloud",
             source: Box::new(error),
@@ -104,7 +104,7 @@ impl Google {
 
     /// Discards the token, because a server may have refused it.
     pub(crate) async fn forget(&self) {
-        self.held.forget().await;
+        self.cache.forget().await;
     }
 
     /// Returns a token with which the machine proves its identity to `audience`. Only machines of Google Cloud can
@@ -152,9 +152,9 @@ impl Google {
             path: path.to_owned(),
             source,
         })?;
-        let url = |given: Option<String>| -> Result<Url, CloudError> {
-            let given = given.unwrap_or_else(|| TOKEN_URL.to_owned());
-            given.parse().map_err(|source| CloudError::Url {
+        let url = |configured: Option<String>| -> Result<Url, CloudError> {
+            let configured = configured.unwrap_or_else(|| TOKEN_URL.to_owned());
+            configured.parse().map_err(|source| CloudError::Url {
                 subject: format!("token_uri of {}", path.display()),
                 source,
             })

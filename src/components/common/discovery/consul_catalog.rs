@@ -117,8 +117,10 @@ impl Catalog {
 
     /// Returns true if a service has every tag of the argument `tags`.
     pub(crate) fn has_tags(&self, tags: &[String]) -> bool {
-        let wanted = self.tags.iter().flatten();
-        wanted.into_iter().all(|wanted| tags.iter().any(|tag| *tag == **wanted))
+        let required_tags = self.tags.iter().flatten();
+        required_tags
+            .into_iter()
+            .all(|required| tags.iter().any(|tag| *tag == **required))
     }
 
     /// Joins tags into one label value. The separator also precedes the first tag and follows the last tag, so that one
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_worst_check_is_the_health() {
-        let of = |checks: &[(&str, &str)]| {
+        let aggregate = |checks: &[(&str, &str)]| {
             let checks: Vec<Check> = checks
                 .iter()
                 .map(|(id, status)| Check {
@@ -174,14 +176,14 @@ mod tests {
                 .collect();
             health(checks.iter())
         };
-        assert_eq!(of(&[]), "passing");
-        assert_eq!(of(&[("a", "passing"), ("b", "warning")]), "warning");
-        assert_eq!(of(&[("a", "critical"), ("b", "warning")]), "critical");
+        assert_eq!(aggregate(&[]), "passing");
+        assert_eq!(aggregate(&[("a", "passing"), ("b", "warning")]), "warning");
+        assert_eq!(aggregate(&[("a", "critical"), ("b", "warning")]), "critical");
         assert_eq!(
-            of(&[("_service_maintenance:web", "critical"), ("b", "critical")]),
+            aggregate(&[("_service_maintenance:web", "critical"), ("b", "critical")]),
             "maintenance"
         );
-        assert_eq!(of(&[("_node_maintenance", "critical")]), "maintenance");
-        assert_eq!(of(&[("a", "unheard-of")]), "");
+        assert_eq!(aggregate(&[("_node_maintenance", "critical")]), "maintenance");
+        assert_eq!(aggregate(&[("a", "unheard-of")]), "");
     }
 }

@@ -40,7 +40,7 @@ arguments! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DaemonAddress {
     written: Arc<str>,
-    place: Place,
+    location: Place,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl FromValue for DaemonAddress {
 
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
         let written = Arc::<str>::from_value(name, value)?;
-        let place = match written.split_once("://") {
+        let location = match written.split_once("://") {
             Some(("unix", path)) if path.starts_with('/') => Place::Socket(path.into()),
             Some(("unix", _)) => return Err(wrong(format!("`{written}` must have a path that begins with /"))),
             Some(("tcp", rest)) => Place::Tcp(http_url(&format!("http://{rest}")).map_err(wrong)?),
@@ -90,14 +90,14 @@ impl FromValue for DaemonAddress {
                 )));
             }
         };
-        Ok(Self { written, place })
+        Ok(Self { written, location })
     }
 }
 
 impl Daemon {
     /// Returns an error for client arguments that a Unix socket does not support.
     fn check(&self) -> Result<(), ArgumentError> {
-        let is_socket = matches!(self.host.0.place, Place::Socket(_));
+        let is_socket = matches!(self.host.0.location, Place::Socket(_));
         let proxy = &self.client.transport.proxy;
         for (name, is_given) in [
             ("tls_config", self.client.tls_config.is_some()),
@@ -116,9 +116,9 @@ impl DockerApi {
     /// Creates a client of the daemon. `timeout` limits each request.
     pub(crate) fn new(daemon: &Daemon, context: &Context, timeout: Duration) -> Result<Self, ComponentError> {
         let Daemon { host, client } = daemon;
-        let DaemonAddress { written, place } = &host.0;
+        let DaemonAddress { written, location } = &host.0;
         let mut options = client.options(&context.user_agent);
-        let base = match place {
+        let base = match location {
             Place::Socket(path) => {
                 options.unix_socket = Some(path.clone());
                 http_url("http://docker")

@@ -52,8 +52,8 @@ pub(crate) fn from_json(json: &[u8]) -> Result<Vec<TargetGroup>, GroupError> {
 /// Reads groups from YAML. If the text contains several documents, returns the groups of the first document.
 pub(crate) fn from_yaml(yaml: &str) -> Result<Vec<TargetGroup>, GroupError> {
     let written: Vec<Option<Vec<Option<WrittenGroup>>>> = serde_saphyr::from_multiple(yaml).map_err(|error| {
-        let place = error.location().map(|location| (location.line(), location.column()));
-        let (line, column) = place.unwrap_or((1, 1));
+        let position = error.location().map(|location| (location.line(), location.column()));
+        let (line, column) = position.unwrap_or((1, 1));
         let message = error.without_snippet().to_string();
         let message = message.lines().next().unwrap_or_default();
         GroupError {

@@ -182,9 +182,9 @@ impl ZooKeeperTree {
         while !paths.is_empty() {
             paths.sort();
             paths.dedup();
-            let found = session.nodes(&paths).await?;
+            let contents = session.nodes(&paths).await?;
             let mut below = Vec::new();
-            for (path, node) in paths.into_iter().zip(found) {
+            for (path, node) in paths.into_iter().zip(contents) {
                 let Some(node) = node else {
                     nodes.remove(&path);
                     self.expect(session, path).await?;
@@ -206,7 +206,7 @@ impl ZooKeeperTree {
 
     /// If `path` is one of the configured paths, records that it does not exist, and watches for its creation.
     async fn expect(&self, session: &mut Session, path: String) -> Result<(), DiscoveryError> {
-        if self.arguments.paths.0.iter().any(|wanted| *wanted.0 == *path) {
+        if self.arguments.paths.0.iter().any(|configured| *configured.0 == *path) {
             session.expect(&path).await?;
             self.missing.lock().insert(path);
         }

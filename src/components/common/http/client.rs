@@ -214,7 +214,7 @@ impl HttpClientArguments {
             self.bearer_token_file.is_some(),
         ]
         .iter()
-        .filter(|given| **given)
+        .filter(|is_set| **is_set)
         .count()
     }
 
@@ -236,10 +236,13 @@ impl HttpClientArguments {
                 password: password.unwrap_or_else(empty),
             };
         }
-        if let Some(given) = &self.authorization {
-            let credentials = secret(given.credentials.as_ref(), given.credentials_file.as_ref());
+        if let Some(authorization) = &self.authorization {
+            let credentials = secret(
+                authorization.credentials.as_ref(),
+                authorization.credentials_file.as_ref(),
+            );
             return Credential::Authorization {
-                scheme: given.scheme.clone(),
+                scheme: authorization.scheme.clone(),
                 credentials: credentials.unwrap_or_else(empty),
             };
         }
@@ -382,16 +385,21 @@ impl TlsArguments {
 
 /// Returns the TLS options of a block `tls_config`. Without a block, the system's certificate authorities are trusted.
 pub(crate) fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
-    let Some(given) = arguments else {
+    let Some(arguments) = arguments else {
         return TlsOptions::default();
     };
     TlsOptions {
-        ca: Pem::of(given.ca_pem.as_ref(), given.ca_file.as_ref()),
-        certificate: Pem::of(given.cert_pem.as_ref(), given.cert_file.as_ref()),
-        key: Pem::of(given.key_pem.as_ref().map(|key| &key.0), given.key_file.as_ref()),
-        server_name: given.server_name.clone(),
-        insecure_skip_verify: given.insecure_skip_verify,
-        min_version: given.min_version.map_or(client::TlsVersion::Tls12, |version| version.0),
+        ca: Pem::of(arguments.ca_pem.as_ref(), arguments.ca_file.as_ref()),
+        certificate: Pem::of(arguments.cert_pem.as_ref(), arguments.cert_file.as_ref()),
+        key: Pem::of(
+            arguments.key_pem.as_ref().map(|key| &key.0),
+            arguments.key_file.as_ref(),
+        ),
+        server_name: arguments.server_name.clone(),
+        insecure_skip_verify: arguments.insecure_skip_verify,
+        min_version: arguments
+            .min_version
+            .map_or(client::TlsVersion::Tls12, |version| version.0),
     }
 }
 

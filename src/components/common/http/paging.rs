@@ -44,10 +44,10 @@ pub(crate) async fn numbered_pages<T, E: From<ApiError>, A: Future<Output = Resu
 ) -> Result<Vec<T>, E> {
     let all = all_pages(|number: Option<usize>| {
         let number = number.unwrap_or(1);
-        let asked = ask(number);
+        let response = ask(number);
         async move {
-            let (items, more) = asked.await?;
-            let next = (more == HasMore::Yes).then_some(number + 1);
+            let (items, has_more) = response.await?;
+            let next = (has_more == HasMore::Yes).then_some(number + 1);
             Ok(Page { items, next })
         }
     });
@@ -69,15 +69,15 @@ impl From<bool> for HasMore {
     }
 }
 
-/// Calls `ask` for each item, with at most `at_once` concurrent calls, and returns the results in the order of the
+/// Calls `ask` for each item, with at most `concurrency` concurrent calls, and returns the results in the order of the
 /// items. Fails at the first error.
 pub(crate) async fn ask_each<I, T, E, A: Future<Output = Result<T, E>>>(
     items: Vec<I>,
-    at_once: usize,
+    concurrency: usize,
     ask: impl FnMut(I) -> A,
 ) -> Result<Vec<T>, E> {
-    let asked = futures::stream::iter(items).map(ask).buffered(at_once.max(1));
-    asked.try_collect().await
+    let responses = futures::stream::iter(items).map(ask).buffered(concurrency.max(1));
+    responses.try_collect().await
 }
 
 #[cfg(test)]

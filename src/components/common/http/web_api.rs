@@ -114,22 +114,22 @@ impl WebApi {
     }
 
     async fn exchange(&self, mut request: reqwest::Request) -> Result<Answer, ApiError> {
-        let asked = String::from(without_secrets(request.url()));
+        let url = String::from(without_secrets(request.url()));
         let failed = |source: RequestError| ApiError::Request {
-            url: asked.clone(),
+            url: url.clone(),
             source,
         };
         let headers = self.client.headers().await;
         let mut configured = headers.map_err(|error| failed(RequestError::Credentials(error)))?;
         configured.extend(std::mem::take(request.headers_mut()));
         *request.headers_mut() = configured;
-        match tokio::time::timeout(self.timeout, self.answer(request, &asked)).await {
+        match tokio::time::timeout(self.timeout, self.answer(request, &url)).await {
             Ok(answer) => answer.map_err(failed),
             Err(_) => Err(failed(RequestError::Timeout(self.timeout))),
         }
     }
 
-    async fn answer(&self, request: reqwest::Request, asked: &str) -> Result<Answer, RequestError> {
+    async fn answer(&self, request: reqwest::Request, url: &str) -> Result<Answer, RequestError> {
         let lost = |error: reqwest::Error| RequestError::Lost(error.without_url());
         let response = self.client.client().execute(request).await.map_err(lost)?;
         let (status, headers) = (response.status(), response.headers().clone());
@@ -139,7 +139,7 @@ impl WebApi {
             status,
             headers,
             body,
-            url: asked.to_owned(),
+            url: url.to_owned(),
         })
     }
 }

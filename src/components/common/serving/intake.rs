@@ -80,10 +80,10 @@ impl Intake {
         // Profiles are already compressed, so decompression seldom makes a push much larger. The budget for the largest
         // body is reserved only if the budget for a small body is not enough.
         let small = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
-        for most in [small, self.max_body] {
-            let mut held = self.take(most)?;
+        for limit in [small, self.max_body] {
+            let mut held = self.take(limit)?;
             let packed = body.bytes.clone();
-            let opened = tokio::task::spawn_blocking(move || compression.open(&packed, most)).await;
+            let opened = tokio::task::spawn_blocking(move || compression.open(&packed, limit)).await;
             let opened =
                 opened.map_err(|error| ConnectError::new(Code::Internal, format!("decompression failed: {error}")))?;
             if let Some(mut bytes) = opened? {

@@ -231,7 +231,7 @@ impl ServerTls {
     }
 
     fn check(&self) -> Result<(), ArgumentError> {
-        let given = [
+        let alternatives = [
             [
                 ("cert_pem", self.cert_pem.is_some()),
                 ("cert_file", self.cert_file.is_some()),
@@ -245,7 +245,7 @@ impl ServerTls {
                 ("client_ca_file", self.client_ca_file.is_some()),
             ],
         ];
-        given.iter().try_for_each(|pair| checks::at_most_one(pair))
+        alternatives.iter().try_for_each(|pair| checks::at_most_one(pair))
     }
 }
 

@@ -22,17 +22,17 @@ use alluvium_pipeline::check::settings::http::{ClientAuth, TlsSettings};
 /// Builds the configuration of rustls. Reads the certificates.
 pub fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {
     let provider = Arc::new(provider(settings)?);
-    let (least, most) = (settings.min_version.unwrap_or(12), settings.max_version.unwrap_or(13));
+    let (oldest, newest) = (settings.min_version.unwrap_or(12), settings.max_version.unwrap_or(13));
     let has_12 = provider.cipher_suites.iter().any(|suite| suite.tls13().is_none());
     let mut versions = Vec::new();
-    if most >= 13 {
+    if newest >= 13 {
         versions.push(&rustls::version::TLS13);
     }
-    if least <= 12 && has_12 {
+    if oldest <= 12 && has_12 {
         versions.push(&rustls::version::TLS12);
     }
     if versions.is_empty() {
-        return Err(wrong(
+        return Err(argument_error(
             "tls.cipher_suites",
             "none of these cipher suites is supported with the allowed TLS versions",
         ));
@@ -40,7 +40,7 @@ pub fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, Argume
     let certificates = Certificates::read(settings, provider.clone())?;
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&versions)
-        .map_err(|error| wrong("tls", format!("cannot set up TLS: {error}")))?;
+        .map_err(|error| argument_error("tls", format!("cannot set up TLS: {error}")))?;
     let builder = match client_verifier(settings, provider)? {
         None => builder.with_no_client_auth(),
         Some(verifier) => builder.with_client_cert_verifier(verifier),
@@ -50,7 +50,7 @@ pub fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, Argume
     Ok(Arc::new(config))
 }
 
-fn wrong(path: &str, message: impl Into<String>) -> ArgumentError {
+fn argument_error(path: &str, message: impl Into<String>) -> ArgumentError {
     ArgumentError {
         path: path.to_owned(),
         message: message.into(),
@@ -61,20 +61,20 @@ fn wrong(path: &str, message: impl Into<String>) -> ArgumentError {
 fn provider(settings: &TlsSettings) -> Result<CryptoProvider, ArgumentError> {
     let mut provider = rustls::crypto::ring::default_provider();
     if !settings.cipher_suites.is_empty() {
-        let wanted = |suite: CipherSuite| {
+        let is_selected = |suite: CipherSuite| {
             let name = suite.as_str().unwrap_or_default();
-            settings.cipher_suites.iter().any(|wanted| &**wanted == name)
+            settings.cipher_suites.iter().any(|selected| &**selected == name)
         };
         provider
             .cipher_suites
-            .retain(|suite| suite.tls13().is_some() || wanted(suite.suite()));
+            .retain(|suite| suite.tls13().is_some() || is_selected(suite.suite()));
     }
     if !settings.curves.is_empty() {
         let groups = settings.curves.iter().filter_map(|curve| group(curve));
         provider.kx_groups = groups.collect();
         if provider.kx_groups.is_empty() {
             let message = "none of these curves is supported: use X25519, CurveP256 or CurveP384";
-            return Err(wrong("tls.curve_preferences", message));
+            return Err(argument_error("tls.curve_preferences", message));
         }
     }
     Ok(provider)
@@ -99,7 +99,7 @@ fn path_of(pem: &Pem, name: &str) -> String {
 
 fn chain(pem: &Pem, name: &str) -> Result<Vec<CertificateDer<'static>>, ArgumentError> {
     let chain = pem.certificates();
-    chain.map_err(|error| wrong(&path_of(pem, name), error.to_string()))
+    chain.map_err(|error| argument_error(&path_of(pem, name), error.to_string()))
 }
 
 /// The listener's certificate. A replaced file is read again, so that a renewed certificate needs no reload.
@@ -131,9 +131,9 @@ fn certified(certificate: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<
     let chain = chain(certificate, "cert")?;
     let secret = key
         .key()
-        .map_err(|error| wrong(&path_of(key, "key"), error.to_string()))?;
+        .map_err(|error| argument_error(&path_of(key, "key"), error.to_string()))?;
     let certified = CertifiedKey::from_der(chain, secret, provider).map_err(|error| {
-        wrong(
+        argument_error(
             &path_of(key, "key"),
             format!("certificate and key cannot be used: {error}"),
         )
@@ -171,7 +171,7 @@ fn client_verifier(
         ClientAuth::VerifyIfGiven | ClientAuth::RequireAndVerify => {}
     }
     let Some(authorities) = &settings.client_ca else {
-        return Err(wrong(
+        return Err(argument_error(
             "tls.client_auth_type",
             "this client_auth_type needs client_ca or client_ca_file",
         ));
@@ -181,7 +181,7 @@ fn client_verifier(
     for certificate in chain(authorities, "client_ca")? {
         roots
             .add(certificate)
-            .map_err(|error| wrong(&path, format!("this authority cannot be used: {error}")))?;
+            .map_err(|error| argument_error(&path, format!("this authority cannot be used: {error}")))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let builder = match settings.client_auth {
@@ -189,7 +189,8 @@ fn client_verifier(
         _ => builder,
     };
     let verifier = builder.build();
-    let verifier = verifier.map_err(|error| wrong(&path, format!("these authorities cannot be used: {error}")))?;
+    let verifier =
+        verifier.map_err(|error| argument_error(&path, format!("these authorities cannot be used: {error}")))?;
     Ok(Some(verifier))
 }
 

@@ -37,13 +37,14 @@ impl FolderWatcher {
     /// Watches the folders of `patterns` and the `further` folders, and no other folders. A folder that does not exist
     /// is tried again at the next call.
     pub(crate) fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
-        let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
-        for folder in self.watched.difference(&wanted) {
+        let required: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
+        for folder in self.watched.difference(&required) {
             // The error is ignored: if the folder no longer exists, it is not watched in any case.
             let _ = self.watcher.unwatch(folder);
         }
-        self.watched.retain(|folder| wanted.contains(folder) && folder.exists());
-        for folder in wanted {
+        self.watched
+            .retain(|folder| required.contains(folder) && folder.exists());
+        for folder in required {
             if !self.watched.contains(&folder) && self.watcher.watch(&folder, RecursiveMode::NonRecursive).is_ok() {
                 self.watched.insert(folder);
             }

@@ -73,7 +73,7 @@ impl Aws {
                 metadata: Metadata::new(&environment, &options.user_agent)?,
                 environment,
                 api: api.clone(),
-                held: Expiring::default(),
+                cache: Expiring::default(),
             },
             api,
             region: OnceCell::new(),
@@ -159,7 +159,7 @@ impl Aws {
         sign(&mut request, &credentials, scope, Utc::now())?;
         let answer = self.api.execute(request).await;
         if answer.is_err() {
-            self.credentials.held.forget().await;
+            self.credentials.cache.forget().await;
         }
         Ok(answer?)
     }

@@ -38,7 +38,7 @@ pub(super) struct CredentialSource {
     pub(super) metadata: Metadata,
     /// Client of the token service (STS).
     pub(super) api: WebApi,
-    pub(super) held: Expiring<Credentials>,
+    pub(super) cache: Expiring<Credentials>,
 }
 
 /// A role to assume, and the settings of the request that assumes it.
@@ -72,8 +72,8 @@ struct Given {
 impl CredentialSource {
     /// Returns valid credentials for requests to a region.
     pub(super) async fn get(&self, region: &str) -> Result<Credentials, CloudError> {
-        let found = self.held.get(self.find(region)).await;
-        found.map_err(|error| CloudError::Credentials {
+        let credentials = self.cache.get(self.find(region)).await;
+        credentials.map_err(|error| CloudError::Credentials {
             cloud: "AWS",
             source: Box::new(error),
         })
@@ -87,16 +87,16 @@ impl CredentialSource {
     }
 
     async fn find(&self, region: &str) -> Result<Lasting<Credentials>, CloudError> {
-        let found = self.own(region).await?;
+        let base = self.own(region).await?;
         let Some(arn) = &self.account.role_arn else {
-            return Ok(found);
+            return Ok(base);
         };
         let role = Role {
             arn: arn.clone(),
             external_id: self.external_id.clone(),
             session: None,
         };
-        self.assume(&role, &found.value, region).await
+        self.assume(&role, &base.value, region).await
     }
 
     /// Returns the base credentials. If the argument `role_arn` is set, the caller assumes that role with them.
@@ -110,8 +110,8 @@ impl CredentialSource {
         }
         // A profile named by the arguments takes precedence over environment variables.
         if self.account.profile.is_none() {
-            if let Some(found) = self.of_variables() {
-                return Ok(found);
+            if let Some(credentials) = self.of_variables() {
+                return Ok(credentials);
             }
             if let Some(file) = self.environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") {
                 let arn = self.environment.get("AWS_ROLE_ARN");
@@ -120,11 +120,11 @@ impl CredentialSource {
                 return self.web_identity(&file, &arn, session.as_deref(), region).await;
             }
         }
-        if let Some(found) = self.of_profile(region).await? {
-            return Ok(found);
+        if let Some(credentials) = self.of_profile(region).await? {
+            return Ok(credentials);
         }
         match self.metadata.of_container().await? {
-            Some(found) => Ok(found),
+            Some(credentials) => Ok(credentials),
             None => self.metadata.of_machine().await,
         }
     }
@@ -142,7 +142,7 @@ impl CredentialSource {
     async fn of_profile(&self, region: &str) -> Result<Option<Lasting<Credentials>>, CloudError> {
         let profiles = Profiles::read(&self.environment).await?;
         let (mut name, is_asked) = self.profile();
-        let (mut roles, mut seen) = (Vec::new(), BTreeSet::new());
+        let (mut roles, mut visited) = (Vec::new(), BTreeSet::new());
         let first = loop {
             let profile = match profiles.get(&name) {
                 Some(profile) => profile,
@@ -158,7 +158,7 @@ impl CredentialSource {
                     session: setting("role_session_name").cloned(),
                 });
                 if let Some(source) = setting("source_profile").filter(|source| **source != name) {
-                    if !seen.insert(name) {
+                    if !visited.insert(name) {
                         let cycle = format!("the profile `{source}` refers to itself by source_profile");
                         return Err(CloudError::Profile(cycle));
                     }
@@ -168,7 +168,7 @@ impl CredentialSource {
             }
             break self.of_settings(&name, profile, region).await?;
         };
-        let Some(mut found) = first else {
+        let Some(mut credentials) = first else {
             if roles.is_empty() {
                 return Ok(None);
             }
@@ -176,9 +176,9 @@ impl CredentialSource {
             return Err(CloudError::Profile(missing));
         };
         for role in roles.iter().rev() {
-            found = self.assume(role, &found.value, region).await?;
+            credentials = self.assume(role, &credentials.value, region).await?;
         }
-        Ok(Some(found))
+        Ok(Some(credentials))
     }
 
     /// Returns the credentials in the settings of one profile, before its role is assumed.
@@ -235,8 +235,8 @@ impl CredentialSource {
         let mut request = self.token_request(&form, region)?;
         let scope = Scope { service: "sts", region };
         sign(&mut request, credentials, scope, Utc::now())?;
-        let given = self.ask(request).await;
-        given.map_err(|error| CloudError::Role {
+        let credentials_of_role = self.ask(request).await;
+        credentials_of_role.map_err(|error| CloudError::Role {
             role: role.arn.to_string(),
             source: Box::new(error),
         })
@@ -257,8 +257,8 @@ impl CredentialSource {
             ("RoleSessionName", session.unwrap_or(SESSION)),
             ("WebIdentityToken", token.trim()),
         ];
-        let given = self.ask(self.token_request(&form, region)?).await;
-        given.map_err(|error| CloudError::WebIdentity {
+        let credentials = self.ask(self.token_request(&form, region)?).await;
+        credentials.map_err(|error| CloudError::WebIdentity {
             role: arn.to_owned(),
             source: Box::new(error),
         })
@@ -276,13 +276,13 @@ impl CredentialSource {
 
     async fn ask(&self, request: reqwest::Request) -> Result<Lasting<Credentials>, CloudError> {
         let answer: Answer = self.api.execute(request).await?.xml()?;
-        let given = answer.result.credentials;
+        let credentials = answer.result.credentials;
         Ok(Lasting {
-            ends: Some(metadata::time(&given.expiration)?),
+            ends: Some(metadata::time(&credentials.expiration)?),
             value: Credentials {
-                access_key: given.access_key_id.into(),
-                secret_key: given.secret_access_key.into(),
-                session_token: Some(given.session_token.into()),
+                access_key: credentials.access_key_id.into(),
+                secret_key: credentials.secret_access_key.into(),
+                session_token: Some(credentials.session_token.into()),
             },
         })
     }

@@ -155,13 +155,13 @@ fn secret(text: &str) -> Result<HeaderValue, ApiError> {
 }
 
 fn credentials(answer: &Answer) -> Result<Lasting<Credentials>, CloudError> {
-    let given: Given = answer.json()?;
+    let credentials: Given = answer.json()?;
     Ok(Lasting {
-        ends: given.expiration.as_deref().map(time).transpose()?,
+        ends: credentials.expiration.as_deref().map(time).transpose()?,
         value: Credentials {
-            access_key: given.access_key_id.into(),
-            secret_key: given.secret_access_key.into(),
-            session_token: given.token.map(Arc::from),
+            access_key: credentials.access_key_id.into(),
+            secret_key: credentials.secret_access_key.into(),
+            session_token: credentials.token.map(Arc::from),
         },
     })
 }

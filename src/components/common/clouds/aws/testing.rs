@@ -31,16 +31,16 @@ impl Amazon {
         key: &[(&str, &str)],
         answer: impl Fn(&str) -> (StatusCode, String) + Send + Sync + 'static,
     ) -> Self {
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
         let credentials = |(id, secret): &(&str, &str)| Credentials {
             access_key: (*id).into(),
             secret_key: (*secret).into(),
             session_token: None,
         };
         let keys: Vec<Credentials> = key.iter().map(credentials).collect();
-        let (heard, answer): (_, Arc<Answer>) = (asked.clone(), Arc::new(answer));
+        let (log, answer): (_, Arc<Answer>) = (requests.clone(), Arc::new(answer));
         let router = Router::new().fallback(move |request: Request<Body>| {
-            let (heard, keys, answer) = (heard.clone(), keys.clone(), answer.clone());
+            let (log, keys, answer) = (log.clone(), keys.clone(), answer.clone());
             async move {
                 let (parts, body) = request.into_parts();
                 let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
@@ -51,7 +51,7 @@ impl Amazon {
                     (None, true) => text["Action=".len()..].to_owned(),
                     (None, false) => format!("{} {} {text}", parts.method, parts.uri).trim().to_owned(),
                 };
-                heard.lock().push(line.clone());
+                log.lock().push(line.clone());
                 let authorization = header("authorization").unwrap_or_default();
                 if authorization.starts_with("AWS4") && !keys.iter().any(|key| is_signed(key, name, &parts, &body)) {
                     let text = "<Response><Errors><Error><Code>AuthFailure</Code><Message>the signature is not \
@@ -64,7 +64,7 @@ impl Amazon {
         let (url, server) = serve(router).await;
         Self {
             url,
-            requests: asked,
+            requests,
             _server: server,
         }
     }
@@ -92,17 +92,17 @@ fn is_signed(key: &Credentials, service: &str, parts: &axum::http::request::Part
         .and_then(|rest| rest.split(',').next())
         .unwrap();
     let url = format!("http://{}{}", header("host").unwrap(), parts.uri);
-    let mut again = reqwest::Request::new(parts.method.clone(), url.parse().unwrap());
-    *again.body_mut() = Some(body.to_vec().into());
+    let mut copy = reqwest::Request::new(parts.method.clone(), url.parse().unwrap());
+    *copy.body_mut() = Some(body.to_vec().into());
     for name in signed.split(';').filter(|name| *name != "host") {
         let name: http::HeaderName = name.parse().unwrap();
-        again.headers_mut().insert(name.clone(), parts.headers[&name].clone());
+        copy.headers_mut().insert(name.clone(), parts.headers[&name].clone());
     }
     let time = NaiveDateTime::parse_from_str(header("x-amz-date").unwrap(), "%Y%m%dT%H%M%SZ").unwrap();
     let scope = Scope {
         service,
         region: "eu-central-1",
     };
-    sign(&mut again, key, scope, time.and_utc()).unwrap();
-    again.headers()["authorization"] == authorization
+    sign(&mut copy, key, scope, time.and_utc()).unwrap();
+    copy.headers()["authorization"] == authorization
 }
