@@ -35,8 +35,8 @@ impl<T: TakesProfiles> ProfileSink for Exported<T> {
         if let Some(component) = self.component.upgrade() {
             component.take(profiles)
         } else {
-            let gone = SinkError::new(SinkErrorKind::Gone, format!("the component {} has ended", self.id));
-            Box::pin(async move { gone.for_all(profiles.len()) })
+            let error = SinkError::new(SinkErrorKind::Gone, format!("the component {} has ended", self.id));
+            Box::pin(async move { error.for_all(profiles.len()) })
         }
     }
 

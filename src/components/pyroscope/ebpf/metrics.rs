@@ -145,9 +145,9 @@ impl EbpfMetrics {
 
     /// Counts the parts of files and processes that were left out between two states of the counters.
     pub(super) fn left_out(&self, before: &OmissionCounts, after: &OmissionCounts) {
-        for (index, what) in Omission::ALL.iter().enumerate() {
+        for (index, omission) in Omission::ALL.iter().enumerate() {
             self.left_out
-                .get_or_create_owned(&vec![("what", what.name().to_owned())])
+                .get_or_create_owned(&vec![("what", omission.name().to_owned())])
                 .inc_by(after[index].saturating_sub(before[index]));
         }
     }
@@ -160,9 +160,9 @@ impl EbpfMetrics {
         self.sample_rate.set(i64::from(hertz));
         for (part, nanos) in [("kernel", accounts.kernel_nanos), ("agent", accounts.agent_nanos)] {
             let seconds = self.cpu_seconds.get_or_create_owned(&vec![("part", part.to_owned())]);
-            let more = nanos as f64 / 1e9 - seconds.get();
-            if more > 0.0 {
-                seconds.inc_by(more);
+            let growth = nanos as f64 / 1e9 - seconds.get();
+            if growth > 0.0 {
+                seconds.inc_by(growth);
             }
         }
     }

@@ -140,7 +140,7 @@ impl Ebpf {
         *self.shared.lock() = Some(shared.clone());
         let _stop = StopWhenDropped(shared.clone());
         let (out, mut profiles) = mpsc::channel::<Vec<RawProfile>>(QUEUE);
-        let (tell, told) = oneshot::channel();
+        let (start_sender, start_result) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("ebpf-profiler".to_owned())
             .spawn({
@@ -148,12 +148,12 @@ impl Ebpf {
                 move || {
                     session::run(&arguments.options, &shared, &out, |started| {
                         // The send fails if the component was stopped in the meantime.
-                        let _ = tell.send(started);
+                        let _ = start_sender.send(started);
                     });
                 }
             })
             .map_err(|error| ComponentError(format!("cannot start a thread: {error}")))?;
-        match told.await {
+        match start_result.await {
             Ok(Ok(message)) => {
                 (self.context.health)(HealthState::Healthy, message);
             }

@@ -62,7 +62,7 @@ pub(super) struct Shared {
 struct Kept {
     process: Arc<ProcessInfo>,
     stacks: Stacks,
-    places: Arc<FrameSources>,
+    frame_sources: Arc<FrameSources>,
     span: Span,
     intervals: u32,
 }
@@ -84,9 +84,9 @@ pub(super) fn run(
         }
     };
     shared.metrics.sessions.inc();
-    let wanted = options.profiler().hertz;
-    let mut said = describe(profiler.engine(), wanted, wanted);
-    started(Ok(said.clone()));
+    let requested_hertz = options.profiler().hertz;
+    let mut description = describe(profiler.engine(), requested_hertz, requested_hertz);
+    started(Ok(description.clone()));
     let cost = profiler.cost().thread();
     let mut names = NameCache::new(options.profiler().budget, profiler.opener().clone());
     let mut before = Accounts::default();
@@ -112,7 +112,7 @@ pub(super) fn run(
             start_nanos: from
                 .1
                 .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
+                .map_or(0, |unix_time| i64::try_from(unix_time.as_nanos()).unwrap_or(i64::MAX)),
             duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
             period_nanos: window.period_nanos(),
         };
@@ -150,19 +150,21 @@ pub(super) fn run(
         if stopping {
             return;
         }
-        let now = describe(profiler.engine(), wanted, hertz);
-        if now != said {
+        let now = describe(profiler.engine(), requested_hertz, hertz);
+        if now != description {
             (shared.health)(now.clone());
-            said = now;
+            description = now;
         }
     }
 }
 
 /// Describes the session, for the health message.
-fn describe(engine: &Engine, wanted: u32, hertz: u32) -> String {
+fn describe(engine: &Engine, requested_hertz: u32, hertz: u32) -> String {
     let mut text = format!("profiling this machine at {hertz} Hz");
-    if hertz < wanted {
-        text.push_str(&format!(" instead of {wanted}, to stay within budget.cpu_percent"));
+    if hertz < requested_hertz {
+        text.push_str(&format!(
+            " instead of {requested_hertz}, to stay within budget.cpu_percent"
+        ));
     }
     if let Engine::Events(why) = engine {
         text.push_str(&format!(" by perf events without a BPF program: {why}"));
@@ -265,7 +267,7 @@ fn profiles_of(
         kept.push(Kept {
             process,
             stacks,
-            places: window.places.clone(),
+            frame_sources: window.places.clone(),
             span,
             intervals: 0,
         });
@@ -288,7 +290,11 @@ fn late(
         let ticks = waiting.stacks.ticks();
         if let Some(labels) = targets.find(&waiting.process) {
             counts.profiled += ticks;
-            let bytes = namer.profile(&[(&waiting.process, &waiting.stacks)], &waiting.places, waiting.span);
+            let bytes = namer.profile(
+                &[(&waiting.process, &waiting.stacks)],
+                &waiting.frame_sources,
+                waiting.span,
+            );
             profiles.push(profile(labels, bytes));
             return false;
         }

@@ -136,21 +136,27 @@ mod tests {
             ]),
             target(&[("service_name", "nobody")]),
         ];
-        let only = Targets::sorted(targets.clone().into_iter());
+        let targets_without_rest = Targets::sorted(targets.clone().into_iter());
         let service = |targets: &Targets, process: &ProcessInfo| {
             targets
                 .find(process)
                 .and_then(|labels| labels.get("service_name"))
                 .map(str::to_owned)
         };
-        assert_eq!(only.len(), 2);
-        assert_eq!(service(&only, &process(7, "abc")).as_deref(), Some("mine"));
-        assert_eq!(service(&only, &process(8, "abc")).as_deref(), Some("ebpf/shop/cart"));
-        assert_eq!(service(&only, &process(9, "")), None);
+        assert_eq!(targets_without_rest.len(), 2);
+        assert_eq!(
+            service(&targets_without_rest, &process(7, "abc")).as_deref(),
+            Some("mine")
+        );
+        assert_eq!(
+            service(&targets_without_rest, &process(8, "abc")).as_deref(),
+            Some("ebpf/shop/cart")
+        );
+        assert_eq!(service(&targets_without_rest, &process(9, "")), None);
         let mut all = Targets::sorted(targets.into_iter());
         all.take_rest();
         assert_eq!(service(&all, &process(9, "")).as_deref(), Some("ebpf/unspecified"));
-        let labels = only.find(&process(7, "abc")).unwrap();
+        let labels = targets_without_rest.find(&process(7, "abc")).unwrap();
         assert_eq!(labels.get("__name__"), Some("process_cpu"));
         assert_eq!(labels.get("__process_pid__"), Some("7"));
         assert_eq!(labels.get("__meta_x"), None);

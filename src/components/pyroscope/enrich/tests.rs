@@ -36,12 +36,12 @@ async fn a_profile_gets_the_labels_of_the_target_with_its_value() {
     let recorder = Recorder::new("pyroscope.enrich.test", Path::new("/nonexistent"));
     let running = Running::start(&DEFINITION, &recorder, &body(&sink));
     let receiver = recorder.receiver();
-    let came = vec![
+    let profiles = vec![
         profile(&[("ip", "10.0.0.7"), ("zone", "old"), ("__name__", "cpu")]),
         profile(&[("ip", "10.0.0.8")]),
         profile(&[("service_name", "s")]),
     ];
-    assert!(receiver.append(came).await.is_empty());
+    assert!(receiver.append(profiles).await.is_empty());
     let labels = || -> Vec<String> {
         sink.profiles()
             .iter()

@@ -66,8 +66,8 @@ pub(super) enum AttachError {
 pub(super) fn command(jvm: &Jvm, command: Command<'_>) -> Result<String, AttachError> {
     let pid = jvm.key.pid;
     let answer = as_user(jvm, || {
-        let place = Place::open(jvm, FOLDER)?;
-        let mut stream = connect(jvm, &place)?;
+        let folder = Place::open(jvm, FOLDER)?;
+        let mut stream = connect(jvm, &folder)?;
         stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
         stream.set_write_timeout(Some(ANSWERS_WITHIN))?;
         stream.write_all(&command.bytes())?;
@@ -126,31 +126,31 @@ impl Command<'_> {
 }
 
 /// Connects to the socket of a JVM. If the JVM does not listen yet, makes it listen first.
-fn connect(jvm: &Jvm, place: &Place) -> io::Result<UnixStream> {
+fn connect(jvm: &Jvm, folder: &Place) -> io::Result<UnixStream> {
     let name = format!(".java_pid{}", jvm.own_pid);
-    if place.socket(&name)?.is_none() {
-        wake(jvm, place, &name)?;
+    if folder.socket(&name)?.is_none() {
+        wake(jvm, folder, &name)?;
     }
-    let socket = place
+    let socket = folder
         .socket(&name)?
         .ok_or_else(|| io::Error::other("its socket has disappeared"))?;
     UnixStream::connect(socket.path())
 }
 
 /// Makes a JVM listen on the socket `name`.
-fn wake(jvm: &Jvm, place: &Place, name: &str) -> io::Result<()> {
+fn wake(jvm: &Jvm, folder: &Place, name: &str) -> io::Result<()> {
     let process = Pid::from_raw(i32::try_from(jvm.key.pid).unwrap_or(0))
         .ok_or_else(|| io::Error::other("its id is out of range"))?;
     let process = pidfd_open(process, PidfdFlags::empty())?;
     // The process that the descriptor refers to must be the one that was inspected.
     jvm.key.check()?;
     let trigger = format!(".attach_pid{}", jvm.own_pid);
-    place.put(&trigger, &[], Mode::from_raw_mode(0o600))?;
+    folder.put(&trigger, &[], Mode::from_raw_mode(0o600))?;
     let woken = pidfd_send_signal(&process, Signal::QUIT)
         .map_err(io::Error::from)
         .and_then(|()| {
             let deadline = Instant::now() + LISTENS_WITHIN;
-            while place.socket(name)?.is_none() {
+            while folder.socket(name)?.is_none() {
                 if Instant::now() > deadline {
                     let seconds = LISTENS_WITHIN.as_secs();
                     return Err(io::Error::other(format!(
@@ -163,7 +163,7 @@ fn wake(jvm: &Jvm, place: &Place, name: &str) -> io::Result<()> {
             }
             Ok(())
         });
-    place.remove(&trigger)?;
+    folder.remove(&trigger)?;
     woken
 }
 

@@ -73,7 +73,7 @@ mod tests {
     use crate::pyroscope::java::DEFINITION;
     use alluvium_lang::value::{Number, Value};
 
-    fn of(config: Body, version: u32) -> String {
+    fn settings_of(config: Body, version: u32) -> String {
         let body = Body::new()
             .with("targets", Value::array([]))
             .with("forward_to", Value::array([]))
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn settings_say_what_the_arguments_ask_for() {
-        let all = of(Body::new().with("sample_rate", Value::Number(Number::Int(50))), 17);
+        let all = settings_of(Body::new().with("sample_rate", Value::Number(Number::Int(50))), 17);
         for part in [
             "jdk.ExecutionSample",
             "<setting name=\"period\">20 ms<",
@@ -95,7 +95,7 @@ mod tests {
             assert!(all.contains(part), "{part}: {all}");
         }
         assert!(!all.contains("TLAB"));
-        let old = of(Body::new().text("lock", "").with("cpu", Value::Bool(false)), 11);
+        let old = settings_of(Body::new().text("lock", "").with("cpu", Value::Bool(false)), 11);
         assert!(old.contains("jdk.ObjectAllocationInNewTLAB") && !old.contains("Monitor"));
         assert!(!old.contains("ExecutionSample") && !old.contains("ObjectAllocationSample"));
     }

@@ -23,7 +23,7 @@ pub(super) struct Jvm {
 pub(super) enum NoJvm {
     /// There is no such process.
     #[error("process {0} is gone")]
-    Gone(u32),
+    Ended(u32),
     /// The process runs a program other than a JVM.
     #[error("process {0} is not a Java virtual machine")]
     Other(u32),
@@ -48,10 +48,10 @@ impl Jvm {
     pub(super) fn find(pid: u32) -> Result<Self, NoJvm> {
         let start = proc::start(pid);
         if start == 0 {
-            return Err(NoJvm::Gone(pid));
+            return Err(NoJvm::Ended(pid));
         }
         let hidden = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => NoJvm::Gone(pid),
+            io::ErrorKind::NotFound => NoJvm::Ended(pid),
             _ => NoJvm::Hidden {
                 pid,
                 reason: error.to_string(),
@@ -67,7 +67,7 @@ impl Jvm {
         }
         let status = read_status(pid).map_err(hidden)?;
         let (Some(user), Some(group)) = (effective(&status, "Uid:"), effective(&status, "Gid:")) else {
-            return Err(NoJvm::Gone(pid));
+            return Err(NoJvm::Ended(pid));
         };
         if !catches_quit(&status) {
             return Err(NoJvm::Deaf(pid));
@@ -125,6 +125,6 @@ mod tests {
     fn other_programs_are_no_virtual_machines() {
         let own = std::process::id();
         assert_eq!(Jvm::find(own), Err(NoJvm::Other(own)));
-        assert_eq!(Jvm::find(u32::MAX), Err(NoJvm::Gone(u32::MAX)));
+        assert_eq!(Jvm::find(u32::MAX), Err(NoJvm::Ended(u32::MAX)));
     }
 }

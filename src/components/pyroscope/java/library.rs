@@ -49,17 +49,17 @@ pub(super) enum LibraryError {
 /// Reads the library from the folder `lib` in `dist`, from the folder `dist`, or from the file `dist`.
 pub(super) fn of_dist(dist: &str) -> Result<Library, LibraryError> {
     let dist = Path::new(dist);
-    let places = [dist.join("lib").join(NAME), dist.join(NAME), dist.to_owned()];
-    let found = places.iter().find(|place| place.is_file());
-    let path = found.ok_or_else(|| LibraryError::Missing(dist.to_owned()))?;
+    let candidates = [dist.join("lib").join(NAME), dist.join(NAME), dist.to_owned()];
+    let path = candidates.iter().find(|candidate| candidate.is_file());
+    let path = path.ok_or_else(|| LibraryError::Missing(dist.to_owned()))?;
     read(path)
 }
 
 /// Reads the library of an installed package. Returns `None` if no such package is installed.
 pub(super) fn of_system() -> Option<Result<Library, LibraryError>> {
-    let places = PACKAGES.iter().map(|folder| PathBuf::from(folder).join(NAME));
-    let mut found = places.filter(|place| place.is_file());
-    found.next().map(|path| read(&path))
+    let candidates = PACKAGES.iter().map(|folder| PathBuf::from(folder).join(NAME));
+    let mut installed = candidates.filter(|candidate| candidate.is_file());
+    installed.next().map(|path| read(&path))
 }
 
 fn read(path: &Path) -> Result<Library, LibraryError> {
@@ -94,12 +94,12 @@ mod tests {
         std::fs::write(path(NAME), b"text").unwrap();
         assert!(refused().contains("is not a library"));
         std::fs::write(path(NAME), b"\x7fELF1").unwrap();
-        let found = of_dist(dist).unwrap();
-        assert_eq!(of_dist(&path(NAME)).unwrap(), found);
+        let library = of_dist(dist).unwrap();
+        assert_eq!(of_dist(&path(NAME)).unwrap(), library);
         std::fs::create_dir(path("lib")).unwrap();
         std::fs::write(path("lib/libasyncProfiler.so"), b"\x7fELF2").unwrap();
         let other = of_dist(dist).unwrap();
-        assert_ne!(other.name, found.name);
+        assert_ne!(other.name, library.name);
         assert_eq!(other.bytes.as_ref(), b"\x7fELF2");
     }
 }

@@ -69,7 +69,7 @@ struct Java {
 /// A session as the component and debug info see it.
 #[derive(Clone)]
 struct Shown {
-    wanted: Arc<Mutex<Wanted>>,
+    assignment: Arc<Mutex<Wanted>>,
     state: Arc<Mutex<State>>,
     stop: Shutdown,
 }
@@ -114,15 +114,15 @@ impl Java {
         loop {
             let this = self.clone();
             let looked = tokio::task::spawn_blocking(move || {
-                let found = this.look(&mut passed);
-                (found, passed)
+                let inspected = this.look(&mut passed);
+                (inspected, passed)
             });
-            let (found, after) = looked
+            let (inspected, after) = looked
                 .await
                 .map_err(|error| ComponentError(format!("the inspection of processes panicked: {error}")))?;
             passed = after;
-            self.sync(found, &mut tasks, &shutdown);
-            let again = tokio::time::Instant::now() + LOOK;
+            self.sync(inspected, &mut tasks, &shutdown);
+            let next_look = tokio::time::Instant::now() + LOOK;
             loop {
                 tokio::select! {
                     () = shutdown.cancelled() => {
@@ -134,7 +134,7 @@ impl Java {
                         self.running.lock().remove(&pid);
                     }
                     () = self.changed.notified() => break,
-                    () = tokio::time::sleep_until(again) => break,
+                    () = tokio::time::sleep_until(next_look) => break,
                 }
             }
         }
@@ -145,15 +145,15 @@ impl Java {
         let arguments = self.arguments.lock().clone();
         let running: HashSet<u32> = self.running.lock().keys().copied().collect();
         let mut left = Left::default();
-        let mut found = Vec::new();
-        let mut seen = HashMap::new();
+        let mut jvms = Vec::new();
+        let mut inspected = HashMap::new();
         for target in arguments.targets.iter() {
             let Some(pid) = target.get(PID).and_then(|pid| pid.parse().ok()) else {
                 left.without_pid += 1;
                 continue;
             };
             if running.contains(&pid) {
-                found.push((target, None, pid));
+                jvms.push((target, None, pid));
                 continue;
             }
             let start = proc::start(pid);
@@ -166,10 +166,10 @@ impl Java {
                 before => Jvm::find(pid).map_err(|reason| (reason, before.map_or(1, |before| before.looks + 1))),
             };
             match looked {
-                Ok(jvm) => found.push((target, Some(jvm), pid)),
+                Ok(jvm) => jvms.push((target, Some(jvm), pid)),
                 Err((reason, looks)) => {
                     match reason {
-                        NoJvm::Gone(_) => {}
+                        NoJvm::Ended(_) => {}
                         NoJvm::Other(_) => left.no_jvm += 1,
                         _ => left.errors.push(reason.to_string()),
                     }
@@ -181,46 +181,46 @@ impl Java {
                         looks,
                         reason,
                     };
-                    seen.insert(pid, passed);
+                    inspected.insert(pid, passed);
                 }
             }
         }
-        *passed = seen;
-        (found, left)
+        *passed = inspected;
+        (jvms, left)
     }
 
-    /// Starts and stops sessions to match `found`.
+    /// Starts and stops sessions to match the JVMs.
     fn sync(
         &self,
-        (found, left): (Vec<(Target, Option<Jvm>, u32)>, Left),
+        (jvms, left): (Vec<(Target, Option<Jvm>, u32)>, Left),
         tasks: &mut JoinSet<u32>,
         shutdown: &Shutdown,
     ) {
         let arguments = self.arguments.lock().clone();
         let mut running = self.running.lock();
-        let listed: HashSet<u32> = found.iter().map(|(.., pid)| *pid).collect();
+        let listed: HashSet<u32> = jvms.iter().map(|(.., pid)| *pid).collect();
         for (pid, shown) in running.iter() {
             if !listed.contains(pid) {
                 shown.stop.cancel();
             }
         }
-        for (target, jvm, pid) in found {
-            let wanted = Wanted {
+        for (target, jvm, pid) in jvms {
+            let assignment = Wanted {
                 arguments: arguments.clone(),
                 target,
             };
             match (running.get(&pid), jvm) {
-                (Some(shown), _) => *shown.wanted.lock() = wanted,
+                (Some(shown), _) => *shown.assignment.lock() = assignment,
                 (None, Some(jvm)) => {
                     let shown = Shown {
-                        wanted: Arc::new(Mutex::new(wanted)),
+                        assignment: Arc::new(Mutex::new(assignment)),
                         state: Arc::default(),
                         stop: shutdown.child_token(),
                     };
                     let session = Session {
                         jvm,
                         shared: self.shared.clone(),
-                        wanted: shown.wanted.clone(),
+                        assignment: shown.assignment.clone(),
                         state: shown.state.clone(),
                     };
                     let stop = shown.stop.clone();
@@ -282,7 +282,7 @@ impl Component<JavaArguments> for Java {
         };
         let entry = |(pid, shown): (&u32, &Shown)| {
             let state = shown.state.lock().clone();
-            let target = shown.wanted.lock().target.clone();
+            let target = shown.assignment.lock().target.clone();
             let target = target.into_iter().map(|(name, value)| (name, Value::String(value)));
             Value::object([
                 ("pid", number(u64::from(*pid))),

@@ -75,8 +75,8 @@ fn from_command_line(arguments: &[std::sync::Arc<str>]) -> Vec<String> {
     let mut options = Vec::new();
     let mut arguments = arguments.iter().peekable();
     while let Some(argument) = arguments.next() {
-        let short = SHORT.iter().find(|(short, _)| **short == **argument);
-        let name = match (short, argument.strip_prefix("--")) {
+        let abbreviation = SHORT.iter().find(|(abbreviation, _)| **abbreviation == **argument);
+        let name = match (abbreviation, argument.strip_prefix("--")) {
             (Some((_, name)), _) => name,
             (None, Some(name)) => name,
             (None, None) => {
@@ -133,8 +133,11 @@ mod tests {
             options(other),
             format!("start,jfr,event=cpu,interval=5000000,threads,alloc=512k,tlab,quiet,{END}")
         );
-        let none = Body::new().with("cpu", Value::Bool(false)).text("alloc", "");
-        assert_eq!(options(none), format!("start,jfr,lock=10ms,loglevel=INFO,{END}"));
+        let body_without_events = Body::new().with("cpu", Value::Bool(false)).text("alloc", "");
+        assert_eq!(
+            options(body_without_events),
+            format!("start,jfr,lock=10ms,loglevel=INFO,{END}")
+        );
     }
 
     #[test]
@@ -153,12 +156,12 @@ mod tests {
             "a,b",
         ];
         let custom = Value::array(words.map(Value::string));
-        let found = options(Body::new().with("custom_arguments", custom));
+        let text = options(Body::new().with("custom_arguments", custom));
         assert!(
-            found.starts_with(
+            text.starts_with(
                 "start,jfr,event=wall,interval=50ms,threads,alloc=1m,live,cstack=vm,include=a;b,timeout=75"
             ),
-            "{found}"
+            "{text}"
         );
     }
 }

@@ -41,10 +41,10 @@ pub(super) enum RecordError {
     #[error("JDK Flight Recorder: {0}")]
     Own(String),
     /// A file could not be written, read or removed.
-    #[error("{what} `{path}` of process {pid}: {error}")]
+    #[error("{operation} `{path}` of process {pid}: {error}")]
     File {
         /// The operation that failed.
-        what: &'static str,
+        operation: &'static str,
         /// Path of the file, as the process sees it.
         path: String,
         /// The process whose file it is.
@@ -141,7 +141,7 @@ impl Recorded {
                     self.path(RECORDING),
                     limit.as_secs()
                 );
-                self.own(&start, "Started recording")
+                self.run_jfr(&start, "Started recording")
             }
         }
     }
@@ -152,7 +152,7 @@ impl Recorded {
             Recorder::AsyncProfiler(library) => self.profiler(library, &self.stop_options())?,
             Recorder::Own => {
                 let stop = format!("JFR.stop name={NAME} filename={}", self.path(RECORDING));
-                self.own(&stop, "Stopped recording")?;
+                self.run_jfr(&stop, "Stopped recording")?;
             }
         }
         let bytes = self.read(&self.file(RECORDING));
@@ -200,7 +200,7 @@ impl Recorded {
 
     /// Sends a command to JFR. The result code is always 0, so only the text of the answer distinguishes success from
     /// failure.
-    fn own(&self, words: &str, done: &str) -> Result<(), RecordError> {
+    fn run_jfr(&self, words: &str, done: &str) -> Result<(), RecordError> {
         let text = command(&self.jvm, Command::Jcmd(words))?;
         if text.contains(done) {
             return Ok(());
@@ -219,14 +219,14 @@ impl Recorded {
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
-        let put = || Place::open(&self.jvm, &self.folder)?.put(name, bytes, Mode::from_raw_mode(0o700));
-        as_user(&self.jvm, put).map_err(|error| self.failed("cannot write", name, error))
+        let write = || Place::open(&self.jvm, &self.folder)?.put(name, bytes, Mode::from_raw_mode(0o700));
+        as_user(&self.jvm, write).map_err(|error| self.failed("cannot write", name, error))
     }
 
     fn remove(&self, names: &[String]) -> Result<(), RecordError> {
         let remove = || {
-            let place = Place::open(&self.jvm, &self.folder)?;
-            names.iter().try_for_each(|name| place.remove(name))
+            let folder = Place::open(&self.jvm, &self.folder)?;
+            names.iter().try_for_each(|name| folder.remove(name))
         };
         as_user(&self.jvm, remove).map_err(|error| self.failed("cannot remove", &names.join(", "), error))
     }
@@ -234,15 +234,15 @@ impl Recorded {
     /// Reads a file that the process wrote.
     fn read(&self, name: &str) -> Result<Vec<u8>, RecordError> {
         let read = || -> io::Result<Vec<u8>> {
-            let place = Place::open(&self.jvm, &self.folder)?;
-            place.read(name, MAX_RECORDING_BYTES)
+            let folder = Place::open(&self.jvm, &self.folder)?;
+            folder.read(name, MAX_RECORDING_BYTES)
         };
         as_user(&self.jvm, read).map_err(|error| self.failed("cannot read", name, error))
     }
 
-    fn failed(&self, what: &'static str, name: &str, error: io::Error) -> RecordError {
+    fn failed(&self, operation: &'static str, name: &str, error: io::Error) -> RecordError {
         RecordError::File {
-            what,
+            operation,
             path: format!("{}/{name}", self.folder),
             pid: self.jvm.key.pid,
             error,

@@ -56,14 +56,14 @@ pub(super) struct State {
 pub(super) struct Session {
     pub jvm: Jvm,
     pub shared: Shared,
-    pub wanted: Arc<Mutex<Wanted>>,
+    pub assignment: Arc<Mutex<Wanted>>,
     pub state: Arc<Mutex<State>>,
 }
 
 /// A recording in progress.
 struct Running {
     recorded: Arc<Recorded>,
-    since: SystemTime,
+    start_time: SystemTime,
     period: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Session {
         let mut failures = 0;
         let mut recorded = None;
         while !stop.is_cancelled() && self.jvm.key.check().is_ok() {
-            let interval = self.wanted.lock().arguments.profiling_config.interval.get();
+            let interval = self.assignment.lock().arguments.profiling_config.interval.get();
             match self.start(&mut recorded).await {
                 Ok(running) => {
                     failures = 0;
@@ -112,10 +112,10 @@ impl Session {
 
     /// Starts a recording. Reuses `recorded` if the arguments still need the same files.
     async fn start(&self, recorded: &mut Option<Arc<Recorded>>) -> Result<Running, RecordError> {
-        let arguments = self.wanted.lock().arguments.clone();
+        let arguments = self.assignment.lock().arguments.clone();
         let (jvm, kept) = (self.jvm, recorded.take());
         let period = arguments.profiling_config.period();
-        let since = SystemTime::now();
+        let start_time = SystemTime::now();
         let started = blocking(move || {
             let recorded = match kept {
                 Some(kept) if kept.is_for(&arguments) => kept,
@@ -140,7 +140,7 @@ impl Session {
         *recorded = Some(started.clone());
         Ok(Running {
             recorded: started,
-            since,
+            start_time,
             period,
         })
     }
@@ -150,7 +150,7 @@ impl Session {
         let Ok(permit) = self.shared.reading.clone().acquire_owned().await else {
             return;
         };
-        let until = SystemTime::now();
+        let end_time = SystemTime::now();
         let recorded = running.recorded.clone();
         let bytes = match blocking(move || recorded.finish()).await {
             Ok(bytes) => bytes,
@@ -163,8 +163,8 @@ impl Session {
         };
         let length = bytes.len() as u64;
         self.shared.metrics.bytes.inc_by(length);
-        let target = self.wanted.lock().target.clone();
-        let read = blocking(move || Read::new(&bytes, &target, &running, until)).await;
+        let target = self.assignment.lock().target.clone();
+        let read = blocking(move || Read::new(&bytes, &target, &running, end_time)).await;
         drop(permit);
         let read = match read {
             Ok(read) => read,
@@ -181,7 +181,7 @@ impl Session {
         self.shared.metrics.recorded(Outcome::Forwarded);
         let mut state = self.state.lock();
         state.last_error = None;
-        state.last_profiled = Some(until);
+        state.last_profiled = Some(end_time);
         state.total_bytes += length;
         state.total_samples += read.samples;
     }
@@ -213,15 +213,15 @@ struct Read {
 }
 
 impl Read {
-    fn new(bytes: &[u8], target: &Target, running: &Running, until: SystemTime) -> Result<Self, JfrError> {
+    fn new(bytes: &[u8], target: &Target, running: &Running, end_time: SystemTime) -> Result<Self, JfrError> {
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let recording = Recording::read(bytes, &[])?;
-        let about = RecordingFacts {
-            time_nanos: nanos(running.since.duration_since(UNIX_EPOCH).unwrap_or_default()),
-            duration_nanos: nanos(until.duration_since(running.since).unwrap_or_default()),
+        let facts = RecordingFacts {
+            time_nanos: nanos(running.start_time.duration_since(UNIX_EPOCH).unwrap_or_default()),
+            duration_nanos: nanos(end_time.duration_since(running.start_time).unwrap_or_default()),
             period_nanos: recording.interval_nanos().unwrap_or(nanos(running.period)),
         };
-        let profiles = recording.profiles(&about);
+        let profiles = recording.profiles(&facts);
         let samples = profiles
             .iter()
             .map(|profile| profile.columns.get().sample_count() as u64)

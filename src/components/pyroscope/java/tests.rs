@@ -4,9 +4,9 @@ use super::*;
 use crate::common::testing::{Body, Recorder, Running, eventually, receivers, targets};
 use crate::pyroscope::java::session::labels;
 
-fn body(of: &[&[(&str, &str)]]) -> Body {
+fn body(target_labels: &[&[(&str, &str)]]) -> Body {
     Body::new()
-        .with("targets", targets(of))
+        .with("targets", targets(target_labels))
         .with("forward_to", receivers([]))
 }
 

@@ -32,7 +32,11 @@ impl IngestRequest {
             let value = headers.get(name).map(|value: &http::HeaderValue| value.to_str());
             value.and_then(Result::ok).unwrap_or_default()
         };
-        let head = Upload::head(&kept(query, &read), header(CONTENT_TYPE), header(CONTENT_ENCODING));
+        let head = Upload::head(
+            &forwarded_query(query, &read),
+            header(CONTENT_TYPE),
+            header(CONTENT_ENCODING),
+        );
         Ok(Self {
             labels: with_service(&Labels::from_pairs(read.labels).with(PROFILE_NAME, &read.app)),
             head,
@@ -51,7 +55,7 @@ pub(super) fn with_service(labels: &Labels) -> Labels {
 
 /// Returns the query without the parameter `name`. Absolute times replace missing and relative ones, because the
 /// profile may be sent later.
-fn kept(query: &str, read: &IngestQuery) -> String {
+fn forwarded_query(query: &str, read: &IngestQuery) -> String {
     let mut kept = url::form_urlencoded::Serializer::new(String::new());
     let mut times = [("from", read.from_nanos, false), ("until", read.until_nanos, false)];
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {

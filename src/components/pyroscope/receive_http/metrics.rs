@@ -53,7 +53,7 @@ impl ReceiveMetrics {
     }
 
     /// Counts received profiles and their bytes.
-    pub(super) fn came(&self, profiles: usize, bytes: usize) {
+    pub(super) fn count_received(&self, profiles: usize, bytes: usize) {
         self.profiles.inc_by(profiles as u64);
         self.bytes.inc_by(bytes as u64);
     }

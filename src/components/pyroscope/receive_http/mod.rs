@@ -64,7 +64,7 @@ fn build(
     arguments: Arc<ReceiveArguments>,
 ) -> Result<Arc<dyn Component<ReceiveArguments>>, ComponentError> {
     let serving = Serving::new(&arguments, None)?;
-    let fanout = Fanout::until_taken(&context);
+    let fanout = Fanout::with_acknowledgement(&context);
     fanout.update(&arguments.forward_to);
     Ok(Arc::new(Receive {
         metrics: ReceiveMetrics::new(&context.metrics),

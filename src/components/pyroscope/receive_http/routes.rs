@@ -52,9 +52,9 @@ pub(super) fn router(handlers: Handlers) -> Router {
 }
 
 async fn ingest(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
-    let taken = handlers.take_upload(request).await;
-    handlers.metrics.request("ingest", status_of(&taken));
-    match taken {
+    let outcome = handlers.take_upload(request).await;
+    handlers.metrics.request("ingest", status_of(&outcome));
+    match outcome {
         Ok(()) => StatusCode::OK.into_response(),
         Err(error) => refusal(&error),
     }
@@ -65,9 +65,9 @@ async fn pushed(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -
         let count = |status| handlers.metrics.request("push", status);
         return grpc::serve(request, count, |request| handlers.take_grpc(request)).await;
     }
-    let taken = handlers.take_connect(request).await;
-    handlers.metrics.request("push", status_of(&taken));
-    match taken {
+    let outcome = handlers.take_connect(request).await;
+    handlers.metrics.request("push", status_of(&outcome));
+    match outcome {
         Ok(codec) => {
             let body = connect::encode(codec, &PushResponse {});
             ([(CONTENT_TYPE, codec.content_type())], body).into_response()
@@ -82,7 +82,7 @@ impl Handlers {
         let request = IngestRequest::read(parts.uri.query().unwrap_or_default(), &parts.headers, now_nanos())?;
         let head_length = request.head.len();
         let (pprof, _held) = self.intake.read(&parts.headers, body, request.head).await?.split();
-        self.metrics.came(1, pprof.len() - head_length);
+        self.metrics.count_received(1, pprof.len() - head_length);
         let profile = RawProfile {
             labels: request.labels,
             id: "".into(),
@@ -113,7 +113,7 @@ impl Handlers {
     async fn take_push(&self, codec: Codec, body: TakenBody) -> Result<(), ConnectError> {
         let (push, _held) = push::read(&self.intake, codec, body).await?;
         let bytes = push.profiles.iter().map(|profile| profile.pprof.len()).sum();
-        self.metrics.came(push.profiles.len(), bytes);
+        self.metrics.count_received(push.profiles.len(), bytes);
         let errors = if push.profiles.is_empty() {
             Vec::new()
         } else {
@@ -138,8 +138,8 @@ impl Handlers {
     }
 }
 
-fn status_of<T>(taken: &Result<T, ConnectError>) -> u16 {
-    taken
+fn status_of<T>(outcome: &Result<T, ConnectError>) -> u16 {
+    outcome
         .as_ref()
         .map_or_else(|error| error.status, |_| StatusCode::OK.as_u16())
 }
@@ -157,6 +157,6 @@ fn refusal(error: &ConnectError) -> Response {
 }
 
 fn now_nanos() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(unix_time.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -391,8 +391,8 @@ async fn an_update_keeps_the_port_or_changes_it_and_a_bad_one_changes_nothing() 
     while large().await.0 != StatusCode::PAYLOAD_TOO_LARGE {}
     assert_eq!(port.url(""), before);
 
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let number = i64::from(taken.local_addr().unwrap().port());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let number = i64::from(listener.local_addr().unwrap().port());
     let elsewhere = |number: i64| {
         let http = http().with("listen_port", Value::Number(Number::Int(number)));
         let forward_to = receivers([sink.clone() as _]);
@@ -405,7 +405,7 @@ async fn an_update_keeps_the_port_or_changes_it_and_a_bad_one_changes_nothing() 
     assert!(error.0.contains("another program uses the port"), "{error}");
     assert_eq!(port.post("ingest?name=a", "", "").await.0, StatusCode::OK);
 
-    drop(taken);
+    drop(listener);
     port.running.component.update(elsewhere(number)).unwrap();
     eventually("the other port", || port.url("").contains(&number.to_string())).await;
     assert_eq!(port.post("ingest?name=a", "", "").await.0, StatusCode::OK);

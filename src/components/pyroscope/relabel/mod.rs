@@ -158,10 +158,10 @@ impl Relabel {
     }
 
     async fn append(&self, profiles: Vec<RawProfile>) -> Vec<RefusedProfile> {
-        let mut places = Vec::with_capacity(profiles.len());
+        let mut indices = Vec::with_capacity(profiles.len());
         let mut kept = Vec::with_capacity(profiles.len());
         let mut refused = Vec::new();
-        for (place, profile) in profiles.into_iter().enumerate() {
+        for (index, profile) in profiles.into_iter().enumerate() {
             self.metrics.processed.inc();
             if self.context.live.is_watched() {
                 // Live views show the effect of each rule, which the cache does not store.
@@ -174,13 +174,13 @@ impl Relabel {
             };
             match relabeled {
                 Ok(Some(profile)) => {
-                    places.push(place);
+                    indices.push(index);
                     kept.push(profile);
                 }
                 Ok(None) => {
                     self.metrics.dropped.inc();
                 }
-                Err(error) => refused.push(RefusedProfile::new(place, error)),
+                Err(error) => refused.push(RefusedProfile::new(index, error)),
             }
         }
         if kept.is_empty() {
@@ -188,7 +188,7 @@ impl Relabel {
         }
         self.metrics.written.inc_by(kept.len() as i64);
         let failed = self.fanout.append(kept).await;
-        refused.extend(failed.into_iter().filter_map(|one| one.within(&places)));
+        refused.extend(failed.into_iter().filter_map(|one| one.within(&indices)));
         refused
     }
 }

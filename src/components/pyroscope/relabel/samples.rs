@@ -35,7 +35,7 @@ pub(super) enum Left {
 
 /// The result of the rules for one set of labels.
 enum After<'a> {
-    Same(&'a [SampleLabel<'a>]),
+    Unchanged(&'a [SampleLabel<'a>]),
     /// The labels before the rules, and the labels after the rules.
     Changed(&'a [SampleLabel<'a>], LabelMap),
     Dropped,
@@ -55,7 +55,7 @@ pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, SamplesError
             after.len() - 1
         }));
     }
-    if after.iter().all(|after| matches!(after, After::Same(_))) {
+    if after.iter().all(|after| matches!(after, After::Unchanged(_))) {
         return Ok(Left::All);
     }
     let labels: Vec<Option<Vec<SampleLabel<'_>>>> = after.iter().map(After::labels).collect();
@@ -76,7 +76,7 @@ fn apply<'a>(rules: &Rules, labels: &'a [SampleLabel<'a>]) -> After<'a> {
     if !rules.change(&mut map) {
         After::Dropped
     } else if map == before {
-        After::Same(labels)
+        After::Unchanged(labels)
     } else {
         After::Changed(labels, map)
     }
@@ -85,14 +85,14 @@ fn apply<'a>(rules: &Rules, labels: &'a [SampleLabel<'a>]) -> After<'a> {
 impl After<'_> {
     fn labels(&self) -> Option<Vec<SampleLabel<'_>>> {
         match self {
-            Self::Same(labels) => Some(labels.to_vec()),
+            Self::Unchanged(labels) => Some(labels.to_vec()),
             Self::Changed(before, map) => {
                 let mut labels = Vec::with_capacity(map.len());
-                for (of, text) in map {
-                    let same = before
+                for (label_name, text) in map {
+                    let unchanged = before
                         .iter()
-                        .find(|label| name(label) == &**of && value(label) == **text);
-                    labels.push(same.copied().unwrap_or(SampleLabel::Text(of, text)));
+                        .find(|label| name(label) == &**label_name && value(label) == **text);
+                    labels.push(unchanged.copied().unwrap_or(SampleLabel::Text(label_name, text)));
                 }
                 Some(labels)
             }
@@ -117,11 +117,11 @@ fn with_labels<'a>(profile: &'a Profile<'a>, labels: impl Fn(usize) -> Option<&'
         let Some(labels) = labels(sample) else { continue };
         let (stack, values) = (profile.stack(sample), profile.values_of(sample));
         let next = made.sample_count();
-        let place = *known.entry((stack, labels)).or_insert(next);
-        if place < next {
-            let sums = made.values[place * width..].iter_mut();
+        let index = *known.entry((stack, labels)).or_insert(next);
+        if index < next {
+            let sums = made.values[index * width..].iter_mut();
             sums.zip(values)
-                .for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+                .for_each(|(sum, addend)| *sum = sum.saturating_add(*addend));
             continue;
         }
         made.sample_locations.extend_from_slice(stack);
@@ -159,8 +159,8 @@ mod tests {
         for (action, regex) in rules {
             let mut rule = Body::new().text("action", action).text("regex", regex);
             if matches!(*action, "drop" | "keep") {
-                let of = alluvium_lang::value::Value::string("job");
-                rule = rule.with("source_labels", alluvium_lang::value::Value::array([of]));
+                let source_label = alluvium_lang::value::Value::string("job");
+                rule = rule.with("source_labels", alluvium_lang::value::Value::array([source_label]));
             }
             body = body.block("sample_rule", rule);
         }

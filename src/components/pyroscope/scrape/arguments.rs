@@ -300,8 +300,8 @@ impl SettingsArguments {
 
 impl ProfilingConfig {
     /// Returns either the enabled or the disabled kinds, sorted.
-    fn kinds(&self, wanted: Enabled) -> Vec<ProfileKind> {
-        let is_wanted = |enabled: bool| enabled == (wanted == Enabled::Yes);
+    fn kinds(&self, selection: Enabled) -> Vec<ProfileKind> {
+        let is_wanted = |enabled: bool| enabled == (selection == Enabled::Yes);
         let named = [
             ("block", &self.block),
             ("fgprof", &self.fgprof),

@@ -59,7 +59,7 @@ struct Scrape {
     context: Context,
     metrics: ScrapeMetrics,
     fanout: Arc<Fanout>,
-    wanted: Mutex<Wanted>,
+    current: Mutex<Wanted>,
     /// The running loops, for debug info.
     running: Mutex<Vec<Shown>>,
     /// The distribution of the targets among collectors, for debug info.
@@ -96,12 +96,12 @@ fn build(
 ) -> Result<Arc<dyn Component<ScrapeArguments>>, ComponentError> {
     let fanout = Fanout::new(&context);
     fanout.update(&arguments.forward_to);
-    let wanted = Wanted::new(arguments, &context, None)?;
+    let current = Wanted::new(arguments, &context, None)?;
     Ok(Arc::new(Scrape {
         metrics: ScrapeMetrics::new(&context.metrics),
         context,
         fanout: Arc::new(fanout),
-        wanted: Mutex::new(wanted),
+        current: Mutex::new(current),
         running: Mutex::default(),
         shares: Mutex::default(),
         changed: Notify::new(),
@@ -136,13 +136,13 @@ impl Scrape {
     /// Starts and stops loops to match the wanted targets.
     #[expect(clippy::iter_over_hash_type, reason = "each target has a loop of its own")]
     fn sync(&self, loops: &mut HashMap<Identity, Loop>, tasks: &mut JoinSet<()>, shutdown: &Shutdown) {
-        let wanted = self.wanted.lock().clone();
-        let limits = &wanted.arguments.settings.limits;
+        let current = self.current.lock().clone();
+        let limits = &current.arguments.settings.limits;
         let mut targets: HashMap<Identity, ScrapeTarget> = HashMap::new();
         let mut refused = 0;
         let mut first_error = None;
-        let (own, shares) = sharing::share(&wanted.arguments, &self.context.cluster);
-        for target in scrape_targets(&own.targets, &wanted.arguments.settings) {
+        let (own, shares) = sharing::share(&current.arguments, &self.context.cluster);
+        for target in scrape_targets(&own.targets, &current.arguments.settings) {
             match target {
                 Ok(target) => {
                     targets.insert(target.identity(), target);
@@ -157,7 +157,7 @@ impl Scrape {
             tracing::warn!(component = %self.context.id, count = refused, error = %error, "cannot scrape some targets");
         }
         loops.retain(|identity, running| {
-            let is_as_wanted = running.generation == wanted.generation;
+            let is_as_wanted = running.generation == current.generation;
             let stays = is_as_wanted && targets.contains_key(identity);
             if !stays && is_as_wanted && shares.is_shared() {
                 // The current scrape may finish: the collector that takes the target over begins with the next one.
@@ -176,17 +176,17 @@ impl Scrape {
                 let scraper = Scraper {
                     live: self.context.live.clone(),
                     target,
-                    settings: wanted.arguments.settings.clone(),
-                    client: wanted.client.clone(),
+                    settings: current.arguments.settings.clone(),
+                    client: current.client.clone(),
                     own_http: self.context.own_http.clone(),
                     fanout: self.fanout.clone(),
                     metrics: self.metrics.clone(),
                     state: shown.state.clone(),
                 };
-                let stop = Stop::by(shutdown);
+                let stop = Stop::new(shutdown);
                 tasks.spawn(scraper.run(stop.clone()));
                 Loop {
-                    generation: wanted.generation,
+                    generation: current.generation,
                     stop,
                     shown,
                 }
@@ -220,8 +220,8 @@ impl Scrape {
             let synced = Instant::now();
             let mut next: Option<Instant> = None;
             let sooner = |next: Option<Instant>, pause| {
-                let at = synced + pause;
-                Some(next.map_or(at, |next| next.min(at)))
+                let due = synced + pause;
+                Some(next.map_or(due, |next| next.min(due)))
             };
             loop {
                 tokio::select! {
@@ -243,9 +243,9 @@ impl Scrape {
     }
 }
 
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
 }
@@ -266,9 +266,9 @@ fn scrape_targets(
 
 impl Component<ScrapeArguments> for Scrape {
     fn update(&self, arguments: Arc<ScrapeArguments>) -> Result<(), ComponentError> {
-        let mut wanted = self.wanted.lock();
-        *wanted = Wanted::new(arguments.clone(), &self.context, Some(&wanted))?;
-        drop(wanted);
+        let mut current = self.current.lock();
+        *current = Wanted::new(arguments.clone(), &self.context, Some(&current))?;
+        drop(current);
         self.fanout.update(&arguments.forward_to);
         self.changed.notify_one();
         Ok(())

@@ -74,8 +74,8 @@ pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), R
     if body.starts_with(&[0x1f, 0x8b]) || legacy::is_like(body) {
         return Ok(());
     }
-    if let Some(what) = of_go(body, path) {
-        return Err(ResponseError::NotAProfile(what.to_owned()));
+    if let Some(description) = of_go(body, path) {
+        return Err(ResponseError::NotAProfile(description.to_owned()));
     }
     let start = body.trim_ascii_start();
     let kind = content_type

@@ -55,7 +55,7 @@ pub(super) struct Stop {
 
 impl Stop {
     /// Returns two signals that fire when `shutdown` is cancelled. The component can fire each of them earlier.
-    pub(super) fn by(shutdown: &Shutdown) -> Self {
+    pub(super) fn new(shutdown: &Shutdown) -> Self {
         let now = shutdown.child_token();
         Self {
             soon: now.child_token(),
@@ -117,7 +117,7 @@ impl Scraper {
         let began = SystemTime::now();
         let (delta, result, bytes) = tokio::select! {
             () = shutdown.cancelled() => return None,
-            taken = self.take(delta) => taken,
+            result = self.take(delta) => result,
         };
         let duration = started.elapsed();
         self.metrics.duration.observe(duration.as_secs_f64());
@@ -326,8 +326,8 @@ fn difference(delta: &mut Delta, kind: &str, plain: &[u8], body: Bytes) -> Resul
 fn first_wait(interval: Duration, spread: u64, now: SystemTime) -> Duration {
     let length = interval.as_nanos().max(1);
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() % length;
-    let place = u128::from(spread) % length;
-    let wait = (place + length - now) % length;
+    let offset = u128::from(spread) % length;
+    let wait = (offset + length - now) % length;
     Duration::from_nanos(u64::try_from(wait).unwrap_or(0))
 }
 
@@ -338,10 +338,10 @@ mod tests {
     #[test]
     fn the_first_scrape_is_at_the_targets_place_in_the_interval() {
         let interval = Duration::from_secs(10);
-        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
-        let place = Duration::from_secs(3).as_nanos() as u64;
-        assert_eq!(first_wait(interval, place, at(1000)), Duration::from_secs(3));
-        assert_eq!(first_wait(interval, place, at(1005)), Duration::from_secs(8));
-        assert_eq!(first_wait(interval, place, at(1003)), Duration::ZERO);
+        let time = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let offset = Duration::from_secs(3).as_nanos() as u64;
+        assert_eq!(first_wait(interval, offset, time(1000)), Duration::from_secs(3));
+        assert_eq!(first_wait(interval, offset, time(1005)), Duration::from_secs(8));
+        assert_eq!(first_wait(interval, offset, time(1003)), Duration::ZERO);
     }
 }

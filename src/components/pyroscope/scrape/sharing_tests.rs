@@ -28,16 +28,16 @@ fn view(own: &Member, others: &[&str], part: Part) -> Arc<View> {
 }
 
 /// Returns arguments that scrape only goroutines, every 100 ms.
-fn body(found: Value, sink: &Arc<Collector>, path: &str) -> Body {
-    let off = || Body::new().with("enabled", Value::Bool(false));
+fn body(discovered: Value, sink: &Arc<Collector>, path: &str) -> Body {
+    let disabled = || Body::new().with("enabled", Value::Bool(false));
     let kinds = Body::new()
-        .block("profile.block", off())
-        .block("profile.memory", off())
-        .block("profile.mutex", off())
-        .block("profile.process_cpu", off())
+        .block("profile.block", disabled())
+        .block("profile.memory", disabled())
+        .block("profile.mutex", disabled())
+        .block("profile.process_cpu", disabled())
         .block("profile.goroutine", Body::new().text("path", path));
     Body::new()
-        .with("targets", found)
+        .with("targets", discovered)
         .with("forward_to", receivers([sink.clone() as _]))
         .text("scrape_interval", "100ms")
         .block("profiling_config", kinds)
@@ -53,7 +53,7 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
     let address = url.trim_start_matches("http://");
     let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
     // Labels that begin with `__meta_` have no influence on the owner of a target.
-    let of = |meta: &str| {
+    let targets_seen_by = |meta: &str| {
         let labels = |name: &String| {
             let pairs = [("__address__", address), ("__meta_seen_by", meta), ("number", name)];
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -72,7 +72,7 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
     let mut recorder = Recorder::new("pyroscope.scrape.test", Path::new("/nonexistent"));
     recorder.context.cluster = Cluster::new(views.subscribe());
     let sink = Arc::new(Collector::default());
-    let shared = clustered(body(of("a"), &sink, "/p"));
+    let shared = clustered(body(targets_seen_by("a"), &sink, "/p"));
     let running = Running::start(&DEFINITION, &recorder, &shared);
     let message = "0 profiles are scraped, the cluster has not assigned targets to this collector yet";
     eventually("the cluster is not ready", || recorder.health().1 == message).await;
@@ -100,7 +100,7 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
     // Meta labels from another discovery change nothing.
     running
         .component
-        .update(clustered(body(of("b"), &sink, "/p")).arguments(&DEFINITION))
+        .update(clustered(body(targets_seen_by("b"), &sink, "/p")).arguments(&DEFINITION))
         .unwrap();
     views.send_replace(view(&own, &[], Part::Participant));
     let message = "40 profiles are scraped, 0 targets belong to 0 other collectors";
@@ -110,7 +110,7 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
     views.send_replace(view(&own, &["b"], Part::Participant));
     running
         .component
-        .update(body(of("b"), &sink, "/p").arguments(&DEFINITION))
+        .update(body(targets_seen_by("b"), &sink, "/p").arguments(&DEFINITION))
         .unwrap();
     eventually("all are its own", || recorder.health().1 == "40 profiles are scraped").await;
     running.stop().await;
@@ -139,10 +139,10 @@ fn the_limit_of_targets_is_that_of_each_collector() {
 async fn a_scrape_that_is_under_way_when_its_target_moves_is_finished() {
     let begun = Arc::new(AtomicUsize::new(0));
     let finish = Arc::new(tokio::sync::Notify::new());
-    let (seen, finished) = (begun.clone(), finish.clone());
+    let (counter, finished) = (begun.clone(), finish.clone());
     let slow = get(move || {
         let finished = finished.clone();
-        seen.fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
         async move {
             finished.notified().await;
             GOROUTINE
@@ -155,8 +155,8 @@ async fn a_scrape_that_is_under_way_when_its_target_moves_is_finished() {
     let mut recorder = Recorder::new("pyroscope.scrape.test", Path::new("/nonexistent"));
     recorder.context.cluster = Cluster::new(views.subscribe());
     let sink = Arc::new(Collector::default());
-    let found = targets(&[&[("__address__", address.as_str())]]);
-    let running = Running::start(&DEFINITION, &recorder, &clustered(body(found, &sink, "/slow")));
+    let discovered = targets(&[&[("__address__", address.as_str())]]);
+    let running = Running::start(&DEFINITION, &recorder, &clustered(body(discovered, &sink, "/slow")));
     eventually("a scrape has begun", || begun.load(Ordering::Relaxed) == 1).await;
     views.send_replace(view(&own, &[], Part::Viewer));
     eventually("the target has moved", || recorder.health().1.starts_with("0 profiles")).await;

@@ -22,7 +22,7 @@ use alluvium_profile::{RawProfile, pprof::gunzip};
 struct Target {
     scrapes: AtomicUsize,
     allocated: AtomicI64,
-    seen: Mutex<Vec<(String, String)>>,
+    requests: Mutex<Vec<(String, String)>>,
 }
 
 impl Target {
@@ -95,7 +95,7 @@ async fn goroutine(
     RawQuery(query): RawQuery,
 ) -> impl IntoResponse {
     let agent = headers["user-agent"].to_str().unwrap().to_owned();
-    target.seen.lock().push((agent, query.unwrap_or_default()));
+    target.requests.lock().push((agent, query.unwrap_or_default()));
     ([("content-type", "application/octet-stream")], GOROUTINE)
 }
 
@@ -151,7 +151,7 @@ async fn a_snapshot_goes_on_as_it_came() {
         assert_eq!(profile.labels.get(name), Some(value));
     }
     assert_eq!(profile.labels.get("__delta__"), None);
-    assert_eq!(target.seen.lock()[0], ("alluvium-test".to_owned(), String::new()));
+    assert_eq!(target.requests.lock()[0], ("alluvium-test".to_owned(), String::new()));
     let info = format!("{:?}", running.component.debug_info());
     for part in [
         r#""health": "up""#,
@@ -196,7 +196,7 @@ async fn a_profile_over_time_is_asked_for_with_its_seconds() {
     let body = body(&address, &sink, "process_cpu", "").text("scrape_interval", "2s");
     let running = Running::start(&DEFINITION, &recorder(), &body);
     eventually("a profile", || !sink.profiles().is_empty()).await;
-    assert_eq!(target.seen.lock()[0].1, "seconds=1");
+    assert_eq!(target.requests.lock()[0].1, "seconds=1");
     running.stop().await;
 }
 
@@ -281,15 +281,18 @@ async fn targets_come_and_go_and_receivers_change_at_once() {
     running.component.update(swapped.arguments(&DEFINITION)).unwrap();
     eventually("a profile at the new receiver", || !second.profiles().is_empty()).await;
 
-    let none = swapped.with("targets", targets(&[]));
-    running.component.update(none.arguments(&DEFINITION)).unwrap();
+    let body_without_targets = swapped.with("targets", targets(&[]));
+    running
+        .component
+        .update(body_without_targets.arguments(&DEFINITION))
+        .unwrap();
     eventually("the target to go", || {
         format!("{:?}", running.component.debug_info()) == r#"{"targets": []}"#
     })
     .await;
-    let scrapes = target.seen.lock().len();
+    let scrapes = target.requests.lock().len();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(target.seen.lock().len() <= scrapes + 1);
+    assert!(target.requests.lock().len() <= scrapes + 1);
     running.stop().await;
 }
 

@@ -54,15 +54,15 @@ impl Delivery {
         let tenant_label = self.arguments.tenant_label.as_ref().map(|label| &*label.0);
         let mut parcels = parcel::pack(profiles, tenant_label);
         if let [_] = parcels.as_slice()
-            && let Some(only) = parcels.pop()
+            && let Some(parcel) = parcels.pop()
         {
-            return self.send(&only, headers, sending).await;
+            return self.send(&parcel, headers, sending).await;
         }
         let sent = stream::iter(parcels).map(|parcel| {
             let headers = headers.clone();
             async move {
                 let outcome = self.send(&parcel, headers, sending).await;
-                (parcel.places, outcome)
+                (parcel.indices, outcome)
             }
         });
         join(sent.buffer_unordered(AT_ONCE).collect().await)
@@ -86,7 +86,7 @@ impl Delivery {
         let tell = |outcome: LiveOutcome| {
             sending.live.tell(|| Entry::Write {
                 endpoint: self.arguments.url.written().clone(),
-                profiles: parcel.places.len(),
+                profiles: parcel.indices.len(),
                 bytes,
                 duration,
                 outcome,
@@ -96,7 +96,7 @@ impl Delivery {
             Ok(()) => {
                 sending.metrics.request("ok");
                 tell(LiveOutcome::Good("taken"));
-                return Outcome::Taken;
+                return Outcome::Accepted;
             }
             Err(error) => error,
         };
@@ -142,12 +142,12 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
     let mut refused: Vec<Refused> = Vec::new();
     let mut failures: Vec<Failure> = Vec::new();
     let mut took_nothing = 0;
-    for (places, outcome) in outcomes {
+    for (indices, outcome) in outcomes {
         match outcome {
-            Outcome::Taken => {}
+            Outcome::Accepted => {}
             Outcome::Partly(of_parcel, failure) => {
                 let in_batch = |refused: Refused| {
-                    let index = *places.get(refused.index)?;
+                    let index = *indices.get(refused.index)?;
                     Some(Refused { index, ..refused })
                 };
                 refused.extend(of_parcel.into_iter().filter_map(in_batch));
@@ -156,9 +156,10 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             Outcome::Failed(failure) => {
                 took_nothing += 1;
                 // If a push of several profiles fails because of a profile, it is unknown which profile that is.
-                let is_known = places.len() == 1 || matches!(failure.kind, FailureKind::Endpoint | FailureKind::Server);
+                let is_known =
+                    indices.len() == 1 || matches!(failure.kind, FailureKind::Endpoint | FailureKind::Server);
                 let error = is_known.then(|| SinkError::new(failure.kind.of_sink(), failure.message.clone()));
-                refused.extend(places.into_iter().map(|index| Refused {
+                refused.extend(indices.into_iter().map(|index| Refused {
                     index,
                     error: error.clone(),
                 }));
@@ -169,7 +170,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
     // Of several failures, the outcome contains the one that a retry is most likely to resolve. Otherwise, profiles
     // that a retry may still deliver would be dropped.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
-        None => Outcome::Taken,
+        None => Outcome::Accepted,
         Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),
         Some(failure) => Outcome::Partly(refused, failure),
     }

@@ -18,7 +18,7 @@ const APP_NAME: &str = "app_name";
 /// The profiles that are sent in one request.
 pub(super) struct Parcel {
     /// Positions of the profiles in the batch.
-    pub places: Vec<usize>,
+    pub indices: Vec<usize>,
     /// Tenant of the profiles, if a label names it.
     pub tenant: Option<Arc<str>>,
     /// The content of the request.
@@ -27,7 +27,7 @@ pub(super) struct Parcel {
 
 /// The content of one request.
 pub(super) enum Content {
-    /// A push of these profiles, in the order of `places`.
+    /// A push of these profiles, in the order of `indices`.
     Push(Vec<RawProfile>),
     /// An upload for `/ingest`, and the query that contains its name.
     Upload(Upload, String),
@@ -40,26 +40,26 @@ type Push = (Vec<usize>, Vec<RawProfile>);
 pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<Parcel> {
     let mut pushes: BTreeMap<Option<Arc<str>>, Push> = BTreeMap::new();
     let mut parcels = Vec::new();
-    for (place, profile) in profiles.iter().enumerate() {
+    for (index, profile) in profiles.iter().enumerate() {
         let tenant = tenant_label.and_then(|label| profile.labels.get(label)).map(Arc::from);
         let sent = labels::without_tenant(&profile.labels);
         if let Some(upload) = Upload::read(&profile.pprof) {
             parcels.push(Parcel {
-                places: vec![place],
+                indices: vec![index],
                 tenant,
                 content: Content::Upload(upload.clone(), query(&upload, &sent)),
             });
         } else {
-            let (places, push) = pushes.entry(tenant).or_default();
-            places.push(place);
+            let (indices, push) = pushes.entry(tenant).or_default();
+            indices.push(index);
             push.push(RawProfile {
                 labels: sent,
                 ..profile.clone()
             });
         }
     }
-    let pushes = pushes.into_iter().map(|(tenant, (places, push))| Parcel {
-        places,
+    let pushes = pushes.into_iter().map(|(tenant, (indices, push))| Parcel {
+        indices,
         tenant,
         content: Content::Push(push),
     });
@@ -145,8 +145,8 @@ mod tests {
         let shown: Vec<String> = pack(&batch, Some("__team__"))
             .iter()
             .map(|parcel| match &parcel.content {
-                Content::Push(push) => format!("{:?} {:?} push of {}", parcel.places, parcel.tenant, push[0].labels),
-                Content::Upload(_, query) => format!("{:?} {:?} {query}", parcel.places, parcel.tenant),
+                Content::Push(push) => format!("{:?} {:?} push of {}", parcel.indices, parcel.tenant, push[0].labels),
+                Content::Upload(_, query) => format!("{:?} {:?} {query}", parcel.indices, parcel.tenant),
             })
             .collect();
         assert_eq!(

@@ -33,7 +33,7 @@ struct Endpoint {
     requests: AtomicUsize,
     is_down: AtomicBool,
     /// Labels and id of each accepted profile.
-    taken: Mutex<Vec<(String, String)>>,
+    accepted: Mutex<Vec<(String, String)>>,
     headers: Mutex<HeaderMap>,
     /// The reports about the component's queue in the headers of the requests.
     reports: Mutex<Vec<QueueReport>>,
@@ -45,7 +45,7 @@ impl Endpoint {
             verdict: Mutex::new(Box::new(|_| Ok(()))),
             requests: AtomicUsize::new(0),
             is_down: AtomicBool::new(false),
-            taken: Mutex::default(),
+            accepted: Mutex::default(),
             headers: Mutex::default(),
             reports: Mutex::default(),
         });
@@ -57,12 +57,17 @@ impl Endpoint {
         (endpoint, format!("{url}/profile"), server)
     }
 
-    fn on(&self, verdict: impl Fn(&PushRequest) -> Result<(), ConnectError> + Send + Sync + 'static) {
+    fn set_verdict(&self, verdict: impl Fn(&PushRequest) -> Result<(), ConnectError> + Send + Sync + 'static) {
         *self.verdict.lock() = Box::new(verdict);
     }
 
     fn services(&self) -> Vec<String> {
-        let mut services: Vec<String> = self.taken.lock().iter().map(|(service, _)| service.clone()).collect();
+        let mut services: Vec<String> = self
+            .accepted
+            .lock()
+            .iter()
+            .map(|(service, _)| service.clone())
+            .collect();
         services.sort();
         services
     }
@@ -79,10 +84,10 @@ async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: B
     let request = PushRequest::decode(body).unwrap();
     match (endpoint.verdict.lock())(&request) {
         Ok(()) => {
-            let mut taken = endpoint.taken.lock();
+            let mut accepted = endpoint.accepted.lock();
             for series in &request.series {
                 for sample in &series.samples {
-                    taken.push((service(&series.labels), sample.id.clone()));
+                    accepted.push((service(&series.labels), sample.id.clone()));
                 }
             }
             ([("content-type", "application/proto")], "").into_response()
@@ -103,7 +108,7 @@ async fn ingest(State(endpoint): State<Arc<Endpoint>>, RawQuery(query): RawQuery
         return StatusCode::UNPROCESSABLE_ENTITY;
     }
     assert_eq!(body, "a;b");
-    endpoint.taken.lock().push((query, String::new()));
+    endpoint.accepted.lock().push((query, String::new()));
     StatusCode::OK
 }
 
@@ -185,9 +190,9 @@ async fn a_profile_is_sent_as_connect_wants_it() {
         ..profile("")
     };
     assert!(recorder.receiver().append(vec![profile]).await.is_empty());
-    eventually("the profile", || endpoint.taken.lock().len() == 1).await;
+    eventually("the profile", || endpoint.accepted.lock().len() == 1).await;
     assert_eq!(endpoint.services(), ["__delta__=false,__name__=cpu,env=dev,s"]);
-    assert_eq!(endpoint.taken.lock()[0].1.len(), 36, "the id must be a UUID");
+    assert_eq!(endpoint.accepted.lock()[0].1.len(), 36, "the id must be a UUID");
     let headers = endpoint.headers.lock().clone();
     let report = QueueReport::of_header(headers[QUEUE_HEADER].to_str().unwrap()).unwrap();
     assert_eq!(
@@ -263,12 +268,12 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
     assert!(metric(&recorder, "pyroscope_write_retries_total{") > 20.0);
 
     endpoint.is_down.store(false, Ordering::Relaxed);
-    eventually("all profiles", || endpoint.taken.lock().len() == 200).await;
+    eventually("all profiles", || endpoint.accepted.lock().len() == 200).await;
     assert_eq!(endpoint.services(), names(0..200));
-    let told = endpoint.reports.lock().clone();
+    let reports = endpoint.reports.lock().clone();
     assert!(
-        told.iter().any(|report| report.failures > 3),
-        "the reports to the endpoint contain the failures: {told:?}"
+        reports.iter().any(|report| report.failures > 3),
+        "the reports to the endpoint contain the failures: {reports:?}"
     );
     eventually("the health", || recorder.health().0 == HealthState::Healthy).await;
     eventually("the queue", || {
@@ -299,7 +304,7 @@ async fn a_kill_in_the_outage_loses_nothing_and_repeats_nothing_that_was_taken()
     endpoint.is_down.store(false, Ordering::Relaxed);
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
     let running = Running::start(&DEFINITION, &recorder, &body(&url));
-    eventually("all profiles", || endpoint.taken.lock().len() >= 300).await;
+    eventually("all profiles", || endpoint.accepted.lock().len() >= 300).await;
     running.stop().await;
     assert_eq!(endpoint.services(), names(0..300));
 }
@@ -316,9 +321,9 @@ async fn a_kill_while_sending_repeats_at_most_the_batch_under_way() {
         let recorder = Recorder::new("pyroscope.write.test", folder.path());
         let running = Running::start(&DEFINITION, &recorder, &body);
         append(&recorder, round * 50..round * 50 + 50).await;
-        let before = endpoint.taken.lock().len();
+        let before = endpoint.accepted.lock().len();
         eventually("some", || {
-            endpoint.taken.lock().len() > before || before >= 50 * (round + 1)
+            endpoint.accepted.lock().len() > before || before >= 50 * (round + 1)
         })
         .await;
         running.kill().await;
@@ -332,7 +337,7 @@ async fn a_kill_while_sending_repeats_at_most_the_batch_under_way() {
     })
     .await;
     running.stop().await;
-    let repeated = endpoint.taken.lock().len() - 200;
+    let repeated = endpoint.accepted.lock().len() - 200;
     assert!(
         repeated <= 4 * 5,
         "{repeated} profiles were sent twice after 4 kills with batches of 5"
@@ -344,7 +349,7 @@ async fn one_bad_profile_does_not_take_its_batch_with_it() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let folder = tempfile::tempdir().unwrap();
     // The server rejects the whole request and does not name the profile that caused it.
-    endpoint.on(|request| {
+    endpoint.set_verdict(|request| {
         let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0003");
         if is_bad {
             Err(ConnectError::invalid("wrong"))
@@ -356,7 +361,7 @@ async fn one_bad_profile_does_not_take_its_batch_with_it() {
     let running = Running::start(&DEFINITION, &recorder, &body(&url));
     let profiles: Vec<RawProfile> = names(0..8).iter().map(|name| profile(name)).collect();
     assert!(recorder.receiver().append(profiles).await.is_empty());
-    eventually("the others", || endpoint.taken.lock().len() == 7).await;
+    eventually("the others", || endpoint.accepted.lock().len() == 7).await;
     eventually("the count", || {
         metric(&recorder, "pyroscope_write_dropped_profiles_total{") == 1.0
     })
@@ -369,9 +374,9 @@ async fn one_bad_profile_does_not_take_its_batch_with_it() {
 async fn what_a_partial_answer_does_not_name_is_not_sent_again() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let folder = tempfile::tempdir().unwrap();
-    let taken = Arc::new(Mutex::new(Vec::new()));
-    let stored = taken.clone();
-    endpoint.on(move |request| {
+    let labels = Arc::new(Mutex::new(Vec::new()));
+    let stored = labels.clone();
+    endpoint.set_verdict(move |request| {
         let mut message = Vec::new();
         for (index, series) in request.series.iter().enumerate() {
             let name = service(&series.labels);
@@ -396,10 +401,10 @@ async fn what_a_partial_answer_does_not_name_is_not_sent_again() {
     })
     .await;
     assert_eq!(metric(&recorder, "pyroscope_write_sent_profiles_total{"), 7.0);
-    let mut names = taken.lock().clone();
+    let mut names = labels.lock().clone();
     names.sort();
     names.dedup();
-    assert_eq!((names.len(), taken.lock().len()), (7, 7));
+    assert_eq!((names.len(), labels.lock().len()), (7, 7));
     running.stop().await;
 }
 
@@ -408,9 +413,9 @@ async fn of_a_partial_answer_that_says_why_only_what_may_pass_is_sent_again() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let folder = tempfile::tempdir().unwrap();
     let sizes = Arc::new(Mutex::new(Vec::new()));
-    let seen = sizes.clone();
-    endpoint.on(move |request| {
-        seen.lock().push(request.series.len());
+    let recorded = sizes.clone();
+    endpoint.set_verdict(move |request| {
+        recorded.lock().push(request.series.len());
         if request.series.len() == 1 {
             return Ok(());
         }
@@ -443,7 +448,7 @@ async fn of_a_partial_answer_that_says_why_only_what_may_pass_is_sent_again() {
 async fn a_profile_that_the_server_always_fails_at_does_not_block_the_queue() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let folder = tempfile::tempdir().unwrap();
-    endpoint.on(|request| {
+    endpoint.set_verdict(|request| {
         let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0001");
         if is_bad {
             Err(ConnectError::new(Code::Internal, "panic"))
@@ -470,8 +475,8 @@ async fn a_profile_that_the_server_always_fails_at_does_not_block_the_queue() {
 async fn too_many_requests_are_tried_again_unless_switched_off() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let count = Arc::new(AtomicUsize::new(0));
-    let seen = count.clone();
-    endpoint.on(move |_| match seen.fetch_add(1, Ordering::Relaxed) {
+    let counter = count.clone();
+    endpoint.set_verdict(move |_| match counter.fetch_add(1, Ordering::Relaxed) {
         0 | 1 => Err(ConnectError::new(Code::ResourceExhausted, "slow down")),
         _ => Ok(()),
     });
@@ -479,12 +484,14 @@ async fn too_many_requests_are_tried_again_unless_switched_off() {
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
     let running = Running::start(&DEFINITION, &recorder, &body(&url));
     append(&recorder, 0..1).await;
-    eventually("the profile", || endpoint.taken.lock().len() == 1).await;
+    eventually("the profile", || endpoint.accepted.lock().len() == 1).await;
     assert_eq!(metric(&recorder, "pyroscope_write_retries_total{"), 2.0);
 
-    let off = fast(&url).with("retry_on_http_429", Value::Bool(false));
-    let off = Body::new().block("endpoint", off).arguments(&DEFINITION);
-    running.component.update(off).unwrap();
+    let endpoint_without_retry = fast(&url).with("retry_on_http_429", Value::Bool(false));
+    let arguments_without_retry = Body::new()
+        .block("endpoint", endpoint_without_retry)
+        .arguments(&DEFINITION);
+    running.component.update(arguments_without_retry).unwrap();
     count.store(0, Ordering::Relaxed);
     append(&recorder, 1..2).await;
     eventually("the drop", || {
@@ -496,32 +503,32 @@ async fn too_many_requests_are_tried_again_unless_switched_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits() {
-    let (up, up_url, _up) = Endpoint::start().await;
-    let (down, down_url, _down) = Endpoint::start().await;
-    down.is_down.store(true, Ordering::Relaxed);
+    let (healthy, healthy_url, _healthy_server) = Endpoint::start().await;
+    let (failing, failing_url, _failing_server) = Endpoint::start().await;
+    failing.is_down.store(true, Ordering::Relaxed);
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
-    let both = Body::new()
-        .block("endpoint", fast(&up_url))
-        .block("endpoint", fast(&down_url));
-    let running = Running::start(&DEFINITION, &recorder, &both);
+    let two_endpoints = Body::new()
+        .block("endpoint", fast(&healthy_url))
+        .block("endpoint", fast(&failing_url));
+    let running = Running::start(&DEFINITION, &recorder, &two_endpoints);
     append(&recorder, 0..10).await;
-    eventually("the living endpoint", || up.taken.lock().len() == 10).await;
+    eventually("the living endpoint", || healthy.accepted.lock().len() == 10).await;
 
-    let only = fast(&down_url).with("headers", Value::object([("a", Value::string("b"))]));
+    let one_endpoint = fast(&failing_url).with("headers", Value::object([("a", Value::string("b"))]));
     let receiver = recorder.receiver();
     running
         .component
-        .update(Body::new().block("endpoint", only).arguments(&DEFINITION))
+        .update(Body::new().block("endpoint", one_endpoint).arguments(&DEFINITION))
         .unwrap();
     assert!(receiver.append(vec![profile("s0010")]).await.is_empty());
-    down.is_down.store(false, Ordering::Relaxed);
-    eventually("the other endpoint", || down.taken.lock().len() == 11).await;
+    failing.is_down.store(false, Ordering::Relaxed);
+    eventually("the other endpoint", || failing.accepted.lock().len() == 11).await;
     // A request in progress at the update may still have the old headers. The next request has the new headers.
     assert!(receiver.append(vec![profile("s0011")]).await.is_empty());
-    eventually("the next profile", || down.taken.lock().len() == 12).await;
-    assert_eq!(down.headers.lock()["a"], "b");
-    assert_eq!(up.taken.lock().len(), 10);
+    eventually("the next profile", || failing.accepted.lock().len() == 12).await;
+    assert_eq!(failing.headers.lock()["a"], "b");
+    assert_eq!(healthy.accepted.lock().len(), 10);
     let info = || format!("{:?}", running.component.debug_info());
     eventually("the count", || info().contains("\"sent_profiles\": Uint(12)")).await;
     eventually("the queue", || info().contains("\"queued_profiles\": Uint(0)")).await;
@@ -537,13 +544,13 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
         let folder = tempfile::tempdir().unwrap();
         let recorder = Recorder::new("pyroscope.write.test", folder.path());
         let urls = [&one_url, &other_url];
-        let both = urls.iter().fold(Body::new(), |body, url| {
+        let two_endpoints = urls.iter().fold(Body::new(), |body, url| {
             body.block(
                 "endpoint",
                 fast(url).text("name", if *url == urls[broken] { "broken" } else { "whole" }),
             )
         });
-        let running = Running::start(&DEFINITION, &recorder, &both);
+        let running = Running::start(&DEFINITION, &recorder, &two_endpoints);
         let queues = std::fs::read_dir(recorder.context.data_path.join("queue")).unwrap();
         let mut queues = queues.map(|folder| folder.unwrap().path());
         let queue = queues.find(|path| path.to_string_lossy().contains("broken")).unwrap();
@@ -562,7 +569,7 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
         std::fs::rename(&away, &queue).unwrap();
         append(&recorder, [broken]).await;
         for endpoint in [&one, &other] {
-            eventually("the profile", || endpoint.taken.lock().len() == broken + 1).await;
+            eventually("the profile", || endpoint.accepted.lock().len() == broken + 1).await;
         }
         running.stop().await;
         assert_eq!(
@@ -574,18 +581,21 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_hangs_delays_neither_the_other_nor_the_source() {
-    let (up, up_url, _up) = Endpoint::start().await;
+    let (healthy, healthy_url, _healthy_server) = Endpoint::start().await;
     let hangs = Router::new().fallback(|| async { std::future::pending::<()>().await });
     let (hanging_url, _hanging) = serve(hangs).await;
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
-    let both = Body::new()
+    let two_endpoints = Body::new()
         .block("endpoint", fast(&hanging_url).text("remote_timeout", "1h"))
-        .block("endpoint", fast(&up_url));
-    let running = Running::start(&DEFINITION, &recorder, &both);
+        .block("endpoint", fast(&healthy_url));
+    let running = Running::start(&DEFINITION, &recorder, &two_endpoints);
     for round in 0..5 {
         append(&recorder, round * 10..(round + 1) * 10).await;
-        eventually("the other endpoint", || up.taken.lock().len() == (round + 1) * 10).await;
+        eventually("the other endpoint", || {
+            healthy.accepted.lock().len() == (round + 1) * 10
+        })
+        .await;
     }
     assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 0.0);
     running.kill().await;
@@ -606,10 +616,10 @@ async fn a_label_of_the_profile_names_the_tenant_of_its_push() {
             ..profile("")
         };
         assert!(recorder.receiver().append(vec![profile]).await.is_empty());
-        eventually("the push", || endpoint.taken.lock().len() == count + 1).await;
+        eventually("the push", || endpoint.accepted.lock().len() == count + 1).await;
         assert_eq!(endpoint.headers.lock()["x-scope-orgid"], expected);
         // The reserved label itself is not sent.
-        assert_eq!(endpoint.taken.lock().last().unwrap().0, "shop");
+        assert_eq!(endpoint.accepted.lock().last().unwrap().0, "shop");
     }
     let several = ["blue", "red", "blue"].map(|tenant| RawProfile {
         labels: Labels::from_pairs([("service_name", "shop"), ("__tenant__", tenant)]),
@@ -617,13 +627,13 @@ async fn a_label_of_the_profile_names_the_tenant_of_its_push() {
     });
     let before = endpoint.requests.load(Ordering::Relaxed);
     assert!(recorder.receiver().append(several.to_vec()).await.is_empty());
-    eventually("all three", || endpoint.taken.lock().len() == 6).await;
+    eventually("all three", || endpoint.accepted.lock().len() == 6).await;
     assert_eq!(endpoint.requests.load(Ordering::Relaxed), before + 2);
-    let wrong = RawProfile {
+    let invalid = RawProfile {
         labels: Labels::from_pairs([("service_name", "shop"), ("__tenant__", "a|b")]),
         ..profile("")
     };
-    let errors = recorder.receiver().append(vec![wrong]).await;
+    let errors = recorder.receiver().append(vec![invalid]).await;
     assert_eq!(errors[0].error.kind, SinkErrorKind::Invalid);
     assert!(
         errors[0].error.message.contains("label `__tenant__`"),
@@ -695,7 +705,7 @@ async fn a_stop_sends_what_is_left_and_is_not_held_up_by_a_dead_endpoint() {
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_shrink_to_what_a_proxy_takes() {
     let (endpoint, url, _server) = Endpoint::start().await;
-    endpoint.on(|request| match request.series.len() {
+    endpoint.set_verdict(|request| match request.series.len() {
         0..=5 => Ok(()),
         _ => Err(ConnectError::too_large("too large")),
     });
@@ -704,7 +714,7 @@ async fn batches_shrink_to_what_a_proxy_takes() {
     let running = Running::start(&DEFINITION, &recorder, &body(&url));
     let profiles = names(0..40).iter().map(|name| profile(name)).collect();
     assert!(recorder.receiver().append(profiles).await.is_empty());
-    eventually("all profiles", || endpoint.taken.lock().len() == 40).await;
+    eventually("all profiles", || endpoint.accepted.lock().len() == 40).await;
     assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 0.0);
     assert!(endpoint.requests.load(Ordering::Relaxed) < 40);
     running.stop().await;
@@ -729,7 +739,7 @@ async fn throughput() {
         assert!(receiver.append(vec![profile]).await.is_empty());
     }
     println!("10000 profiles of 10 kB queued in {:?}", started.elapsed());
-    eventually("all", || endpoint.taken.lock().len() == 10_000).await;
+    eventually("all", || endpoint.accepted.lock().len() == 10_000).await;
     println!(
         "and sent after {:?} in {} requests",
         started.elapsed(),

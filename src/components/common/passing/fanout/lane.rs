@@ -40,7 +40,7 @@ pub(super) struct Patience {
 #[derive(Clone, Copy)]
 pub(crate) enum Unanswered {
     /// The batch is reported as accepted, because the sender has no use for a later response.
-    Taken,
+    Accepted,
     /// The batch is reported as refused. The sender may send it again, and must not consider it stored.
     Refused,
 }
@@ -50,14 +50,14 @@ impl Default for Patience {
         Self {
             sender: Duration::from_secs(1),
             lane: Duration::from_mins(1),
-            unanswered: Unanswered::Taken,
+            unanswered: Unanswered::Accepted,
         }
     }
 }
 
 impl Patience {
     /// Returns the timeouts for a component with senders that delete a profile once it is acknowledged.
-    pub(crate) fn until_taken() -> Self {
+    pub(crate) fn with_acknowledgement() -> Self {
         Self {
             sender: Duration::from_mins(1),
             unanswered: Unanswered::Refused,
@@ -181,7 +181,7 @@ impl Lane {
         match tokio::time::timeout(self.patience.sender, answered).await {
             Ok(Ok(errors)) => errors,
             _ => match self.patience.unanswered {
-                Unanswered::Taken => Vec::new(),
+                Unanswered::Accepted => Vec::new(),
                 Unanswered::Refused => self.late(count),
             },
         }

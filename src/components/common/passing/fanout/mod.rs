@@ -89,8 +89,8 @@ impl Fanout {
 
     /// Like [`Fanout::new`], for a component with senders that delete a profile once it is acknowledged. If one of
     /// several receivers does not respond in time, the profile counts as refused.
-    pub(crate) fn until_taken(context: &Context) -> Self {
-        Self::with_patience(context, Patience::until_taken())
+    pub(crate) fn with_acknowledgement(context: &Context) -> Self {
+        Self::with_patience(context, Patience::with_acknowledgement())
     }
 
     fn with_patience(context: &Context, patience: Patience) -> Self {
@@ -137,16 +137,16 @@ impl Fanout {
         let mut refused: Vec<RefusedProfile> = Vec::new();
         for _ in 0..ROUNDS {
             // For each receiver, the indices of the profiles that the receiver did not accept because it has ended.
-            let gone: Vec<Vec<usize>> = answers.iter().map(|refused| places_of_gone(refused)).collect();
+            let undelivered: Vec<Vec<usize>> = answers.iter().map(|refused| undelivered_indices(refused)).collect();
             let now = self.outputs.read().clone();
-            if gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &outputs) {
+            if undelivered.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &outputs) {
                 break;
             }
             for of_one in &mut answers {
                 of_one.retain(|refused| refused.error.kind != SinkErrorKind::Gone);
             }
             refused.extend(refusals(answers, outputs.len()));
-            let shares = shares_of_replacements(&outputs, &now, &gone, profiles.len());
+            let shares = shares_of_replacements(&outputs, &now, &undelivered, profiles.len());
             answers = deliver_shares(&profiles, &now, &shares).await;
             outputs = now;
         }
@@ -157,11 +157,11 @@ impl Fanout {
     }
 }
 
-fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
-    let gone = refused
+fn undelivered_indices(refused: &[RefusedProfile]) -> Vec<usize> {
+    let undelivered = refused
         .iter()
         .filter(|refused| refused.error.kind == SinkErrorKind::Gone);
-    gone.map(|refused| refused.index).collect()
+    undelivered.map(|refused| refused.index).collect()
 }
 
 /// Returns the indices of the profiles to offer to each receiver in `now`, after the receivers in `before` have
@@ -170,10 +170,10 @@ fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
 fn shares_of_replacements(
     before: &[Arc<Output>],
     now: &[Arc<Output>],
-    gone: &[Vec<usize>],
+    undelivered: &[Vec<usize>],
     profiles: usize,
 ) -> Vec<Vec<usize>> {
-    let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
+    let by_nobody = |index: &usize| undelivered.iter().all(|indices| indices.contains(index));
     let share = |(position, output): (usize, &Arc<Output>)| {
         // A receiver must not receive the same profiles twice.
         if before.iter().any(|old| Arc::ptr_eq(old, output)) {
@@ -181,8 +181,8 @@ fn shares_of_replacements(
         }
         // If the number of receivers is unchanged, a new receiver gets the profiles that the receiver at its position
         // did not accept. Otherwise every new receiver gets the profiles that no receiver accepted.
-        match gone.get(position) {
-            Some(places) if now.len() == before.len() => places.clone(),
+        match undelivered.get(position) {
+            Some(indices) if now.len() == before.len() => indices.clone(),
             _ => (0..profiles).filter(by_nobody).collect(),
         }
     };
@@ -238,7 +238,7 @@ async fn deliver_shares(
     shares: &[Vec<usize>],
 ) -> Vec<Vec<RefusedProfile>> {
     let batches = outputs.iter().zip(shares).map(|(output, share)| {
-        let batch = share.iter().filter_map(|place| profiles.get(*place)).cloned();
+        let batch = share.iter().filter_map(|index| profiles.get(*index)).cloned();
         (output, batch.collect())
     });
     let answers = deliver(batches.collect()).await;

@@ -18,14 +18,14 @@ use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkErro
 /// Accepts one batch for each permit.
 struct Slow {
     permits: Semaphore,
-    taken: Collector,
+    collector: Collector,
 }
 
 impl ProfileSink for Slow {
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(async move {
             self.permits.acquire().await.unwrap().forget();
-            self.taken.append(profiles).await
+            self.collector.append(profiles).await
         })
     }
 
@@ -42,8 +42,8 @@ struct Ended {
 impl ProfileSink for Ended {
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         (self.then)();
-        let gone = SinkError::new(SinkErrorKind::Gone, "ended");
-        Box::pin(async move { gone.for_all(profiles.len()) })
+        let error = SinkError::new(SinkErrorKind::Gone, "ended");
+        Box::pin(async move { error.for_all(profiles.len()) })
     }
 }
 
@@ -110,7 +110,7 @@ async fn a_slow_receiver_holds_up_no_other_and_what_it_loses_is_counted() {
     let bench = Bench::new().impatient();
     let slow = Arc::new(Slow {
         permits: Semaphore::new(0),
-        taken: Collector::default(),
+        collector: Collector::default(),
     });
     let quick = Arc::new(Collector::default());
     bench
@@ -137,14 +137,14 @@ async fn a_slow_receiver_holds_up_no_other_and_what_it_loses_is_counted() {
         bench.has("alluvium_forward_waiting_profiles{receiver=\"test.slow.a\"} 0")
     })
     .await;
-    assert_eq!(names(&slow.taken), ["1", "2"]);
+    assert_eq!(names(&slow.collector), ["1", "2"]);
     // If the receiver hangs, the batch is dropped after a while.
     assert!(bench.fanout.append(vec![profile("4", 1)]).await.is_empty());
     eventually("the batch is dropped after the lane's timeout", || {
         bench.has(&format!("{dropped}\"receiver_timeout\"}} 1"))
     })
     .await;
-    assert_eq!(names(&slow.taken), ["1", "2"]);
+    assert_eq!(names(&slow.collector), ["1", "2"]);
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_single_receiver_sets_the_pace() {
     let bench = Bench::new().impatient();
     let slow = Arc::new(Slow {
         permits: Semaphore::new(0),
-        taken: Collector::default(),
+        collector: Collector::default(),
     });
     bench.fanout.update(&forward_to([slow.clone() as Receiver]));
     let fanout = bench.fanout.clone();
@@ -168,7 +168,7 @@ async fn a_single_receiver_sets_the_pace() {
     );
     slow.permits.add_permits(1);
     assert!(append.await.unwrap().is_empty());
-    assert_eq!(names(&slow.taken), ["1"]);
+    assert_eq!(names(&slow.collector), ["1"]);
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn what_waits_in_lanes_is_in_flight_until_the_receivers_have_it() {
     let bench = Bench::new().impatient();
     let slow = Arc::new(Slow {
         permits: Semaphore::new(0),
-        taken: Collector::default(),
+        collector: Collector::default(),
     });
     let other = Arc::new(Collector::default());
     bench
@@ -236,7 +236,7 @@ async fn what_waits_in_lanes_is_in_flight_until_the_receivers_have_it() {
     slow.permits.add_permits(1);
     ended.await;
     assert_eq!(
-        (names(&slow.taken), names(&other)),
+        (names(&slow.collector), names(&other)),
         (vec!["a".to_owned()], vec!["a".to_owned()])
     );
 }

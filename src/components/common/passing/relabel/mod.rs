@@ -88,11 +88,11 @@ impl Rules {
     /// use this function, because it is slower: it compares the labels after every rule.
     pub(crate) fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
         let mut steps = Vec::new();
-        for (place, rule) in self.iter().enumerate() {
+        for (index, rule) in self.iter().enumerate() {
             let before = labels.clone();
             let action = rule.action().name();
             let step = |change| Step {
-                rule: place,
+                rule: index,
                 action,
                 change,
             };
@@ -106,11 +106,11 @@ impl Rules {
     }
 
     /// Shows the steps in which the rules change `labels` in the live views that are open.
-    pub(crate) fn tell(&self, live: &LiveHandle, of: Relabeled, labels: &LabelMap) {
+    pub(crate) fn tell(&self, live: &LiveHandle, subject: Relabeled, labels: &LabelMap) {
         live.tell(|| {
             let (after, steps) = self.trace(labels.clone());
             Entry::Relabel {
-                of,
+                of: subject,
                 before: labels.clone(),
                 steps,
                 after,

@@ -262,10 +262,10 @@ fn wrong_rules_are_refused_with_alloys_reason() {
 
 #[test]
 fn templates_are_names_with_references() {
-    for good in ["a", "a1", "$1", "${1}", "a_${name}_b", "$1$2", "${1}9"] {
-        assert!(is_template(good), "{good}");
+    for template in ["a", "a1", "$1", "${1}", "a_${name}_b", "$1$2", "${1}9"] {
+        assert!(is_template(template), "{template}");
     }
-    for bad in ["", "1a", "a-b", "$", "${}", "${1", "a.b"] {
-        assert!(!is_template(bad), "{bad}");
+    for template in ["", "1a", "a-b", "$", "${}", "${1", "a.b"] {
+        assert!(!is_template(template), "{template}");
     }
 }

@@ -54,7 +54,7 @@ impl Delivery {
         }
         match self.post(body, profiles, sending).await {
             Some(failure) => Outcome::Failed(failure),
-            None if refused.is_empty() => Outcome::Taken,
+            None if refused.is_empty() => Outcome::Accepted,
             None => Outcome::Partly(refused, unreadable()),
         }
     }

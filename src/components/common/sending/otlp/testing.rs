@@ -22,7 +22,7 @@ use alluvium_wire::otlp::messages::ExportProfilesServiceRequest;
 #[derive(Default)]
 pub(crate) struct Endpoint {
     is_down: AtomicBool,
-    came: Mutex<Vec<(HeaderMap, ExportProfilesServiceRequest)>>,
+    requests: Mutex<Vec<(HeaderMap, ExportProfilesServiceRequest)>>,
 }
 
 impl Endpoint {
@@ -35,13 +35,15 @@ impl Endpoint {
     pub(crate) fn take(&self, headers: HeaderMap, message: &Bytes) {
         let message = pprof::gunzip(message, 1 << 20).unwrap();
         let request = ExportProfilesServiceRequest::decode(message).unwrap();
-        self.came.lock().push((headers, request));
+        self.requests.lock().push((headers, request));
     }
 
     /// Returns name, service and values of the received profiles.
     fn profiles(&self) -> Vec<(String, String, Vec<i64>)> {
-        let came = self.came.lock();
-        let batches = came.iter().map(|(_, request)| ExportBatch::read(request, 0).unwrap());
+        let requests = self.requests.lock();
+        let batches = requests
+            .iter()
+            .map(|(_, request)| ExportBatch::read(request, 0).unwrap());
         let profiles = batches.flat_map(|batch| batch.profiles);
         let shown = profiles.map(|profile| {
             let label = |name| profile.labels.get(name).unwrap_or_default().to_owned();
@@ -98,7 +100,7 @@ pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
             cpu("two", vec![20]),
         ]
     );
-    let headers = endpoint.came.lock()[0].0.clone();
+    let headers = endpoint.requests.lock()[0].0.clone();
     running.stop().await;
     headers
 }

@@ -14,7 +14,7 @@ use alluvium_wire::refusals::Refused;
 /// The result of the requests for a batch.
 pub(crate) enum Outcome {
     /// The endpoint accepted the whole batch.
-    Taken,
+    Accepted,
     /// The endpoint refused these profiles and accepted all other profiles.
     Partly(Vec<Refused>, Failure),
     /// The endpoint accepted no profile.

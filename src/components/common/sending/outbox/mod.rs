@@ -114,8 +114,8 @@ impl Outbox {
         let _updating = self.updating.lock();
         let mut endpoints: Vec<Endpoint> = Vec::new();
         for plan in plans {
-            let taken: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.folder.as_str()).collect();
-            let folder = folder_name(&plan, &taken);
+            let used_names: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.folder.as_str()).collect();
+            let folder = folder_name(&plan, &used_names);
             endpoints.push(Endpoint {
                 name: plan.name.clone(),
                 sender: Arc::new(self.sender(plan, &folder)?),
@@ -144,8 +144,11 @@ impl Outbox {
         let metrics = self.metrics.endpoint(&settings.endpoint);
         let open = {
             let endpoints = self.endpoints.read();
-            let same = |endpoint: &&Endpoint| endpoint.folder == folder;
-            endpoints.iter().find(same).map(|endpoint| endpoint.sender.clone())
+            let has_folder = |endpoint: &&Endpoint| endpoint.folder == folder;
+            endpoints
+                .iter()
+                .find(has_folder)
+                .map(|endpoint| endpoint.sender.clone())
         };
         let queue = if let Some(sender) = &open {
             sender.queue.clone()
@@ -230,30 +233,30 @@ impl Outbox {
     ) -> Vec<RefusedProfile> {
         let endpoints = self.endpoints.read().clone();
         let mut refused = Vec::new();
-        let mut places = Vec::with_capacity(profiles.len());
+        let mut indices = Vec::with_capacity(profiles.len());
         let mut prepared = Vec::with_capacity(profiles.len());
-        for (place, profile) in profiles.into_iter().enumerate() {
+        for (index, profile) in profiles.into_iter().enumerate() {
             let bytes = profile.pprof.len() as u64;
             self.context.live.tell(|| Entry::Profile(ProfileFacts::of(&profile)));
             match prepare(profile) {
                 Ok(profile) => {
-                    places.push(place);
+                    indices.push(index);
                     prepared.push(profile);
                 }
                 Err(error) => {
                     for endpoint in &endpoints {
                         endpoint.sender.metrics.dropped(DropReason::InvalidLabels, 1, bytes);
                     }
-                    refused.push(RefusedProfile::new(place, error));
+                    refused.push(RefusedProfile::new(index, error));
                 }
             }
         }
         let failed = self.write(endpoints, prepared).await;
         if let Some(error) = failed {
             refused.extend(
-                places
+                indices
                     .into_iter()
-                    .map(|place| RefusedProfile::new(place, error.clone())),
+                    .map(|index| RefusedProfile::new(index, error.clone())),
             );
         }
         refused
@@ -439,7 +442,7 @@ fn make_room(senders: &[&Sender]) -> bool {
 
 /// Returns the folder name of an endpoint's queue: readable, and different for different endpoints. It depends only on
 /// name and URL, so that queued profiles are found after a change of a header or timeout.
-fn folder_name(endpoint: &Plan, taken: &BTreeSet<&str>) -> String {
+fn folder_name(endpoint: &Plan, used_names: &BTreeSet<&str>) -> String {
     let readable = match endpoint.name.as_ref() {
         "" => endpoint.url.host_str().unwrap_or("endpoint"),
         name => name,
@@ -460,7 +463,7 @@ fn folder_name(endpoint: &Plan, taken: &BTreeSet<&str>) -> String {
     // Endpoints with the same name and URL (for two tenants) are distinguished by their order.
     let mut name = base.clone();
     let mut number = 2;
-    while taken.contains(name.as_str()) {
+    while used_names.contains(name.as_str()) {
         name = format!("{base}-{number}");
         number += 1;
     }

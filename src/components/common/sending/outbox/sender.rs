@@ -86,7 +86,7 @@ impl Sender {
             let is_shorter = tokio::select! {
                 is_shorter = self.send_batch(self.settings.timeout) => is_shorter,
                 // The batch is still in the queue and is sent again later.
-                () = after(&stop, DRAIN) => return,
+                () = wait_after(&stop, DRAIN) => return,
             };
             if !is_shorter && !self.back_off(&stop).await {
                 break;
@@ -147,10 +147,10 @@ impl Sender {
 
     /// Waits before the next attempt. Returns false when the sender is stopped.
     async fn back_off(&self, shutdown: &Shutdown) -> bool {
-        let least = self.settings.min_backoff;
-        let most = self.settings.max_backoff;
+        let shortest = self.settings.min_backoff;
+        let longest = self.settings.max_backoff;
         let failures = self.state.lock().failures.max(1);
-        let doubled = least.saturating_mul(1 << (failures - 1).min(20)).min(most);
+        let doubled = shortest.saturating_mul(1 << (failures - 1).min(20)).min(longest);
         // Half of the wait is random, so that many collectors do not retry at the same time.
         let wait = doubled.mul_f64(rand::rng().random_range(0.5..1.0));
         let deadline = Instant::now() + wait;
@@ -182,7 +182,7 @@ impl Sender {
         }
         let outcome = self.push(&batch.profiles, timeout).await;
         match outcome {
-            Outcome::Taken => {
+            Outcome::Accepted => {
                 self.count_sent(&batch.profiles);
                 self.succeeded();
                 self.finish(batch.ids).await;
@@ -229,8 +229,8 @@ impl Sender {
             done.remove(&refused.index);
         }
         let passed = done.len();
-        let taken: Vec<RawProfile> = done.iter().map(|&index| batch.profiles[index].clone()).collect();
-        self.count_sent(&taken);
+        let accepted: Vec<RawProfile> = done.iter().map(|&index| batch.profiles[index].clone()).collect();
+        self.count_sent(&accepted);
         let mut is_explained = true;
         for Refused { index, error } in refused {
             match error {
@@ -270,7 +270,7 @@ impl Sender {
             }
             let profile = std::slice::from_ref(profile);
             match self.push(profile, timeout).await {
-                Outcome::Taken => {
+                Outcome::Accepted => {
                     self.count_sent(profile);
                     done.push(batch.ids[index]);
                     passed += 1;
@@ -421,7 +421,7 @@ impl Sender {
 }
 
 /// Completes when the time `wait` has passed since `stop`.
-async fn after(stop: &Shutdown, wait: Duration) {
+async fn wait_after(stop: &Shutdown, wait: Duration) {
     stop.cancelled().await;
     tokio::time::sleep(wait).await;
 }

@@ -109,12 +109,12 @@ impl otlp::Exporter for ExporterArguments {
 
     fn plan(&self, user_agent: &Arc<str>) -> Result<Plan, ComponentError> {
         let client = &self.client;
-        let (given, path) = match (&self.profiles_endpoint, &client.endpoint) {
+        let (endpoint, path) = match (&self.profiles_endpoint, &client.endpoint) {
             (Some(url), _) => (url, None),
             (None, Some(url)) => (url, Some(HTTP_ROUTE)),
             (None, None) => return Err(ComponentError("no endpoint is configured".to_owned())),
         };
-        let mut url = given.url().clone();
+        let mut url = endpoint.url().clone();
         if let Some(path) = path {
             url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
         }
@@ -124,10 +124,10 @@ impl otlp::Exporter for ExporterArguments {
             ..ClientOptions::new(user_agent.clone())
         };
         let http = HttpClient::new(&options)
-            .map_err(|error| ComponentError(format!("endpoint {}: {error}", given.written())))?;
+            .map_err(|error| ComponentError(format!("endpoint {}: {error}", endpoint.written())))?;
         let settings = self
             .retry_on_failure
-            .settings(given.written().clone(), client.timeout.get(), &self.queue);
+            .settings(endpoint.written().clone(), client.timeout.get(), &self.queue);
         Ok(Plan {
             name: "".into(),
             url: url.clone(),

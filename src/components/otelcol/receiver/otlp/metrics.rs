@@ -45,7 +45,7 @@ impl ReceiverMetrics {
     }
 
     /// Counts received profiles and, separately, the received profiles that a receiver refused.
-    pub(super) fn came(&self, profiles: usize, rejected: usize) {
+    pub(super) fn count_received(&self, profiles: usize, rejected: usize) {
         self.profiles.inc_by(profiles as u64);
         self.rejected.inc_by(rejected as u64);
     }

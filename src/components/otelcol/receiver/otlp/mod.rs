@@ -68,7 +68,7 @@ fn build(
     arguments: Arc<ReceiverArguments>,
 ) -> Result<Arc<dyn Component<ReceiverArguments>>, ComponentError> {
     let serving = Serving::new(arguments.clone(), None)?;
-    let fanout = Fanout::until_taken(&context);
+    let fanout = Fanout::with_acknowledgement(&context);
     fanout.update(&arguments.output.profiles);
     Ok(Arc::new(Receive {
         metrics: ReceiverMetrics::new(&context.metrics),

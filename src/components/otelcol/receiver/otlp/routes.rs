@@ -128,7 +128,7 @@ impl Handlers {
         } else {
             self.forward(profiles).await?
         };
-        self.metrics.came(count, refused.len());
+        self.metrics.count_received(count, refused.len());
         outcome.finish(refused)
     }
 
@@ -159,6 +159,6 @@ fn read(codec: Codec, bytes: Bytes) -> Result<(Vec<RawProfile>, ExportOutcome), 
 }
 
 fn now_nanos() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(unix_time.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -53,8 +53,8 @@ impl Ports {
     fn address(&self, port: &str) -> String {
         let health = self.recorder.health().1;
         let addresses = health.strip_prefix("listening on ").unwrap();
-        let found = addresses.split(", ").find(|address| address.ends_with(port)).unwrap();
-        format!("http://{}", found.split(' ').next().unwrap())
+        let address = addresses.split(", ").find(|address| address.ends_with(port)).unwrap();
+        format!("http://{}", address.split(' ').next().unwrap())
     }
 
     async fn grpc(&self, route: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
@@ -227,9 +227,9 @@ fn other_signals_and_a_receiver_without_a_port_are_refused_by_name() {
     let error = read(Body::new().block("output", output()));
     assert!(error.contains("one of the blocks grpc and http"), "{error}");
     let tls = Body::new().text("cert_file", "a").text("cert_pem", "b");
-    let both = Body::new().block("grpc", Body::new().block("tls", tls));
+    let body_with_tls = Body::new().block("grpc", Body::new().block("tls", tls));
     assert_eq!(
-        read(both.block("output", output())),
+        read(body_with_tls.block("output", output())),
         "grpc.tls.cert_pem: at most one of cert_pem and cert_file may be configured"
     );
     let udp = Body::new().block("grpc", Body::new().text("transport", "unix"));

@@ -19,7 +19,7 @@ const TELL_EVERY: Duration = Duration::from_mins(1);
 pub(crate) fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
+        .map_or(0, |unix_time| unix_time.as_millis() as u64)
 }
 
 /// A reading of both clocks.
@@ -72,7 +72,7 @@ pub(super) struct Queued {
 
 impl Queued {
     /// Returns the time of a profile that this process queues, at `wall_ms` of the wall clock.
-    pub(super) fn at(wall_ms: u64, now: Moment) -> Self {
+    pub(super) fn new(wall_ms: u64, now: Moment) -> Self {
         Self {
             wall_ms,
             running: now.running,
@@ -84,7 +84,7 @@ impl Queued {
     pub(super) fn restored(wall_ms: u64, now: Moment) -> Self {
         Self {
             is_restored: true,
-            ..Self::at(wall_ms, now)
+            ..Self::new(wall_ms, now)
         }
     }
 
@@ -99,8 +99,8 @@ impl Queued {
 
     /// Returns true if the age of the profile exceeds `limit` and the profile has waited long enough in this process.
     pub(super) fn is_over(self, now: Moment, limit: Duration) -> bool {
-        let here = now.running.saturating_sub(self.running);
-        self.age(now) > limit && (!self.is_restored || here >= GRACE.min(limit))
+        let waited = now.running.saturating_sub(self.running);
+        self.age(now) > limit && (!self.is_restored || waited >= GRACE.min(limit))
     }
 }
 
@@ -109,7 +109,7 @@ impl Queued {
 pub(super) struct Drops {
     for_age: u64,
     for_size: u64,
-    told: Option<Duration>,
+    reported_at: Option<Duration>,
 }
 
 impl Drops {
@@ -124,11 +124,11 @@ impl Drops {
     /// Returns the numbers of profiles that were dropped since the last report: for their age, and for the size of the
     /// queue. Returns `None` if no profile was dropped, or if the last report is less than [`TELL_EVERY`] ago.
     pub(super) fn take_untold(&mut self, now: Moment) -> Option<(u64, u64)> {
-        let is_soon = |told: Duration| now.running.saturating_sub(told) < TELL_EVERY;
-        if (self.for_age, self.for_size) == (0, 0) || self.told.is_some_and(is_soon) {
+        let is_soon = |reported: Duration| now.running.saturating_sub(reported) < TELL_EVERY;
+        if (self.for_age, self.for_size) == (0, 0) || self.reported_at.is_some_and(is_soon) {
             return None;
         }
-        self.told = Some(now.running);
+        self.reported_at = Some(now.running);
         Some((std::mem::take(&mut self.for_age), std::mem::take(&mut self.for_size)))
     }
 }
@@ -139,7 +139,7 @@ mod tests {
 
     const HOUR_MS: u64 = 3_600_000;
 
-    fn at(wall_hours: u64, running_hours: u64) -> Moment {
+    fn moment(wall_hours: u64, running_hours: u64) -> Moment {
         Moment {
             wall_ms: wall_hours * HOUR_MS,
             running: Duration::from_hours(running_hours),
@@ -149,20 +149,20 @@ mod tests {
     #[test]
     fn a_profile_is_too_old_when_both_clocks_say_so() {
         let day = Duration::from_hours(24);
-        let queued = Queued::at(100 * HOUR_MS, at(100, 1));
-        assert!(!queued.is_over(at(200, 2), day), "somebody has set the clock");
-        assert!(!queued.is_over(at(101, 50), day), "and has put it back");
-        assert!(queued.is_over(at(125, 26), day));
-        assert_eq!(queued.age(at(200, 3)), Duration::from_hours(2));
+        let queued = Queued::new(100 * HOUR_MS, moment(100, 1));
+        assert!(!queued.is_over(moment(200, 2), day), "somebody has set the clock");
+        assert!(!queued.is_over(moment(101, 50), day), "and has put it back");
+        assert!(queued.is_over(moment(125, 26), day));
+        assert_eq!(queued.age(moment(200, 3)), Duration::from_hours(2));
     }
 
     #[test]
     fn what_a_former_process_queued_may_wait_for_an_hour_whatever_the_clock_says() {
         let (day, minute) = (Duration::from_hours(24), Duration::from_mins(1));
-        let restored = Queued::restored(100 * HOUR_MS, at(200, 0));
-        assert!(!restored.is_over(at(200, 0), day));
-        assert!(restored.is_over(at(201, 1), day));
-        assert!(!restored.is_over(at(101, 1), day), "the clock was put right");
+        let restored = Queued::restored(100 * HOUR_MS, moment(200, 0));
+        assert!(!restored.is_over(moment(200, 0), day));
+        assert!(restored.is_over(moment(201, 1), day));
+        assert!(!restored.is_over(moment(101, 1), day), "the clock was put right");
         let later = Moment {
             wall_ms: 200 * HOUR_MS,
             running: minute,
@@ -173,13 +173,13 @@ mod tests {
     #[test]
     fn a_burst_of_drops_is_told_once() {
         let mut drops = Drops::default();
-        assert_eq!(drops.take_untold(at(0, 0)), None);
+        assert_eq!(drops.take_untold(moment(0, 0)), None);
         for is_for_age in [true, true, false] {
             drops.add(is_for_age);
         }
-        assert_eq!(drops.take_untold(at(0, 0)), Some((2, 1)));
+        assert_eq!(drops.take_untold(moment(0, 0)), Some((2, 1)));
         drops.add(true);
-        assert_eq!(drops.take_untold(at(0, 0)), None);
-        assert_eq!(drops.take_untold(at(1, 1)), Some((1, 0)));
+        assert_eq!(drops.take_untold(moment(0, 0)), None);
+        assert_eq!(drops.take_untold(moment(1, 1)), Some((1, 0)));
     }
 }

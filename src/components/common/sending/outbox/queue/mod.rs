@@ -74,7 +74,7 @@ pub(super) struct Queue {
     clock: QueueClock,
     state: Mutex<State>,
     /// The last known state, for inspections while the disk does not respond.
-    seen: Mutex<Waiting>,
+    last_waiting: Mutex<Waiting>,
     arrived: Notify,
     /// Notified when appended profiles need a sync.
     written: Notify,
@@ -110,7 +110,7 @@ impl Queue {
             metrics,
             clock,
             state: Mutex::new(state),
-            seen: Mutex::default(),
+            last_waiting: Mutex::default(),
             arrived: Notify::new(),
             written: Notify::new(),
             _lock: lock,
@@ -281,7 +281,7 @@ impl Queue {
     /// values. Does not wait for the disk.
     pub(super) fn waiting(&self) -> Waiting {
         let Some(state) = self.state.try_lock_for(LOOK_PATIENCE) else {
-            return *self.seen.lock();
+            return *self.last_waiting.lock();
         };
         let waiting = Waiting {
             profiles: state.entries.len() as u64,
@@ -292,7 +292,7 @@ impl Queue {
                 .map_or(Duration::ZERO, |entry| entry.queued.age(self.clock.now())),
         };
         drop(state);
-        *self.seen.lock() = waiting;
+        *self.last_waiting.lock() = waiting;
         waiting
     }
 
@@ -384,7 +384,7 @@ impl Appending<'_> {
             return;
         };
         let queue = self.queue;
-        let queued = Queued::at(self.encoded.queued_ms, queue.clock.now());
+        let queued = Queued::new(self.encoded.queued_ms, queue.clock.now());
         state.put(start, &self.encoded.lengths, queued);
         queue.enforce(&mut state);
         drop(state);

@@ -396,27 +396,27 @@ mod model {
                     }
                     Step::Send(count, bits) => {
                         let batch = queue.take(u64::MAX, count);
-                        let is_done = |place: usize| bits >> place & 1 == 1;
-                        let done = batch.ids.iter().enumerate().filter(|(place, _)| is_done(*place));
+                        let is_done = |index: usize| bits >> index & 1 == 1;
+                        let done = batch.ids.iter().enumerate().filter(|(index, _)| is_done(*index));
                         let done: Vec<u64> = done.map(|(_, id)| *id).collect();
                         queue.finish(&done);
-                        let mut place = 0;
+                        let mut visited = 0;
                         waiting.retain(|_| {
-                            place += 1;
-                            place > batch.ids.len() || !is_done(place - 1)
+                            visited += 1;
+                            visited > batch.ids.len() || !is_done(visited - 1)
                         });
                     }
                     Step::Restart(count) => {
                         queue.take(u64::MAX, count);
                         drop(queue);
                         queue = reopen();
-                        let found = contents(&queue);
+                        let remaining = contents(&queue);
                         // Profiles that were finished after an unfinished profile may be sent again. Other finished
                         // profiles must not be sent again.
                         let first = waiting.first().copied().unwrap_or(usize::MAX);
-                        prop_assert!(found.is_sorted() && found.iter().all(|id| *id >= first));
-                        prop_assert!(waiting.iter().all(|id| found.contains(id)));
-                        waiting = found;
+                        prop_assert!(remaining.is_sorted() && remaining.iter().all(|id| *id >= first));
+                        prop_assert!(waiting.iter().all(|id| remaining.contains(id)));
+                        waiting = remaining;
                     }
                 }
                 prop_assert_eq!(contents(&queue), waiting.clone());
@@ -442,14 +442,14 @@ fn a_look_at_a_queue_whose_disk_does_not_answer_ends() {
     append(&queue, 0..1, 100);
     let before = queue.waiting();
     assert_eq!(before.profiles, 1);
-    let held = queue.state.lock();
+    let guard = queue.state.lock();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             assert_eq!(queue.waiting(), before);
             assert!(!queue.is_expired());
         });
     });
-    drop(held);
+    drop(guard);
     append(&queue, 1..2, 100);
     assert_eq!(queue.waiting().profiles, 2);
 }
