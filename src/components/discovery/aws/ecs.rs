@@ -124,7 +124,7 @@ pub(super) async fn targets(
     aws: &Aws,
     clusters: Vec<String>,
     port: i64,
-    at_once: usize,
+    concurrency: usize,
 ) -> Result<Vec<Target>, DiscoveryError> {
     let region = aws.region().await?.to_string();
     let clusters = if clusters.is_empty() {
@@ -133,26 +133,37 @@ pub(super) async fn targets(
         clusters
     };
     let request = |batch: &[String]| json!({ "clusters": batch, "include": ["TAGS"] });
-    let clusters: Vec<Cluster> =
-        describe(aws, "DescribeClusters", "clusters", &clusters, BATCH, at_once, request).await?;
+    let clusters: Vec<Cluster> = describe(
+        aws,
+        "DescribeClusters",
+        "clusters",
+        &clusters,
+        BATCH,
+        concurrency,
+        request,
+    )
+    .await?;
     let region = region.as_str();
     // Clusters are read one after the other. The requests about one cluster run concurrently.
     let of_cluster = |cluster: Cluster| async move {
-        let tasks = tasks(aws, &cluster.cluster_arn, at_once).await?;
+        let tasks = tasks(aws, &cluster.cluster_arn, concurrency).await?;
         if tasks.is_empty() {
             return Ok::<_, DiscoveryError>(Vec::new());
         }
-        let around = Surroundings::ask(aws, cluster, &tasks, region, at_once).await?;
-        Ok(tasks.iter().filter_map(|task| around.target(task, port)).collect())
+        let surroundings = Surroundings::ask(aws, cluster, &tasks, region, concurrency).await?;
+        Ok(tasks
+            .iter()
+            .filter_map(|task| surroundings.target(task, port))
+            .collect())
     };
     let targets: Vec<Vec<Target>> = ask_each(clusters, 1, of_cluster).await?;
     Ok(targets.concat())
 }
 
-async fn tasks(aws: &Aws, cluster: &str, at_once: usize) -> Result<Vec<Task>, DiscoveryError> {
+async fn tasks(aws: &Aws, cluster: &str, concurrency: usize) -> Result<Vec<Task>, DiscoveryError> {
     let arns = list(aws, "ListTasks", json!({ "cluster": cluster }), "taskArns").await?;
     let request = |batch: &[String]| json!({ "cluster": cluster, "tasks": batch, "include": ["TAGS"] });
-    describe(aws, "DescribeTasks", "tasks", &arns, BATCH, at_once, request).await
+    describe(aws, "DescribeTasks", "tasks", &arns, BATCH, concurrency, request).await
 }
 
 /// Returns the ARNs in the list `field` of all responses to `action`. Requests the list in pages of 100.
@@ -183,7 +194,7 @@ async fn describe<T: DeserializeOwned>(
     field: &str,
     names: &[String],
     batch: usize,
-    at_once: usize,
+    concurrency: usize,
     request: impl Fn(&[String]) -> Value,
 ) -> Result<Vec<T>, DiscoveryError> {
     let requests: Vec<Value> = names.chunks(batch).map(request).collect();
@@ -191,7 +202,7 @@ async fn describe<T: DeserializeOwned>(
         let answer: BTreeMap<String, Value> = aws.call(SERVICE, action, &request).await?;
         of_answer(action, field, answer)
     };
-    let answers: Vec<Vec<T>> = ask_each(requests, at_once, ask).await?;
+    let answers: Vec<Vec<T>> = ask_each(requests, concurrency, ask).await?;
     Ok(answers.into_iter().flatten().collect())
 }
 
@@ -213,7 +224,7 @@ impl Surroundings {
         cluster: Cluster,
         tasks: &[Task],
         region: &str,
-        at_once: usize,
+        concurrency: usize,
     ) -> Result<Self, DiscoveryError> {
         let arn = &cluster.cluster_arn;
         let names = list(aws, "ListServices", json!({ "cluster": arn }), "serviceArns").await?;
@@ -224,7 +235,7 @@ impl Surroundings {
             "services",
             &names,
             SERVICES_BATCH,
-            at_once,
+            concurrency,
             request,
         )
         .await?;
@@ -236,10 +247,10 @@ impl Surroundings {
         interfaces.dedup();
         let ask = |batch: Vec<String>| async move { ec2::public_addresses(aws, &batch).await };
         let batches = interfaces.chunks(BATCH).map(<[String]>::to_vec).collect();
-        let addresses = ask_each(batches, at_once, ask).await?;
+        let addresses = ask_each(batches, concurrency, ask).await?;
         Ok(Self {
             region: region.to_owned(),
-            machines: machines(aws, arn, tasks, at_once).await?,
+            machines: machines(aws, arn, tasks, concurrency).await?,
             services: services
                 .into_iter()
                 .map(|service| (service.service_name.clone(), service))
@@ -330,7 +341,7 @@ async fn machines(
     aws: &Aws,
     cluster: &str,
     tasks: &[Task],
-    at_once: usize,
+    concurrency: usize,
 ) -> Result<BTreeMap<String, Machine>, DiscoveryError> {
     let mut arns: Vec<String> = tasks
         .iter()
@@ -340,19 +351,19 @@ async fn machines(
     arns.dedup();
     let request = |batch: &[String]| json!({ "cluster": cluster, "containerInstances": batch });
     let (action, field) = ("DescribeContainerInstances", "containerInstances");
-    let hosts: Vec<ContainerInstance> = describe(aws, action, field, &arns, BATCH, at_once, request).await?;
+    let hosts: Vec<ContainerInstance> = describe(aws, action, field, &arns, BATCH, concurrency, request).await?;
     let ids: Vec<String> = hosts.iter().filter_map(|host| host.ec2_instance_id.clone()).collect();
     let ask = |batch: Vec<String>| async move { ec2::by_id(aws, &batch).await };
     let batches = ids.chunks(BATCH).map(<[String]>::to_vec).collect();
-    let found: Vec<Vec<Instance>> = ask_each(batches, at_once, ask).await?;
-    let found = found
+    let batches_of_instances: Vec<Vec<Instance>> = ask_each(batches, concurrency, ask).await?;
+    let by_id = batches_of_instances
         .into_iter()
         .flatten()
         .map(|instance| (instance.instance_id.clone(), instance));
-    let mut found: BTreeMap<String, Instance> = found.collect();
+    let mut instances: BTreeMap<String, Instance> = by_id.collect();
     let machine = |host: ContainerInstance| {
         let id = host.ec2_instance_id?;
-        let instance = found.remove(&id);
+        let instance = instances.remove(&id);
         Some((host.container_instance_arn, Machine { id, instance }))
     };
     Ok(hosts.into_iter().filter_map(machine).collect())

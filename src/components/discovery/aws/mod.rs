@@ -125,9 +125,9 @@ impl Discovery for AnyRole {
         let clusters = clusters.iter().map(ToString::to_string).collect();
         match self.arguments.role {
             Role::Ec2 => Ok(ec2::targets(&self.aws, &self.arguments.filter, port, &self.zones).await?),
-            Role::Ecs => ecs::targets(&self.aws, clusters, port, self.at_once(20)).await,
+            Role::Ecs => ecs::targets(&self.aws, clusters, port, self.concurrency(20)).await,
             Role::Lightsail => Ok(lightsail::targets(&self.aws, port).await?),
-            Role::Msk => msk::targets(&self.aws, clusters, port, self.at_once(10)).await,
+            Role::Msk => msk::targets(&self.aws, clusters, port, self.concurrency(10)).await,
             // `AwsArguments::check` rejects these roles.
             Role::ElastiCache | Role::Rds => Ok(Vec::new()),
         }
@@ -144,11 +144,11 @@ impl AnyRole {
         })
     }
 
-    fn at_once(&self, default: usize) -> usize {
-        let given = self.arguments.request_concurrency.map_or(0, Natural::get);
-        usize::try_from(given)
+    fn concurrency(&self, default: usize) -> usize {
+        let configured = self.arguments.request_concurrency.map_or(0, Natural::get);
+        usize::try_from(configured)
             .ok()
-            .filter(|given| *given > 0)
+            .filter(|limit| *limit > 0)
             .unwrap_or(default)
     }
 }

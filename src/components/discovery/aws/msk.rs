@@ -118,7 +118,7 @@ pub(super) async fn targets(
     aws: &Aws,
     arns: Vec<String>,
     port: i64,
-    at_once: usize,
+    concurrency: usize,
 ) -> Result<Vec<Target>, DiscoveryError> {
     let clusters = if arns.is_empty() {
         all_clusters(aws).await?
@@ -127,7 +127,7 @@ pub(super) async fn targets(
             let answer: One = aws.get(SERVICE, &["api", "v2", "clusters", &arn], &[]).await?;
             Ok::<_, DiscoveryError>(answer.cluster_info)
         };
-        ask_each(arns, at_once, one).await?
+        ask_each(arns, concurrency, one).await?
     };
     let is_provisioned = |cluster: &Cluster| cluster.cluster_type.as_deref() == Some(PROVISIONED);
     let clusters = clusters.into_iter().filter(is_provisioned).collect();
@@ -140,7 +140,7 @@ pub(super) async fn targets(
                 .collect(),
         )
     };
-    let targets: Vec<Vec<Target>> = ask_each(clusters, at_once, of_cluster).await?;
+    let targets: Vec<Vec<Target>> = ask_each(clusters, concurrency, of_cluster).await?;
     Ok(targets.concat())
 }
 

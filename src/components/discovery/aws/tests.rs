@@ -28,8 +28,8 @@ fn role(name: &str) -> Body {
 
 #[tokio::test]
 async fn tasks_are_found_by_their_own_address_or_that_of_their_machine() {
-    let answer = |asked: &str| {
-        let (action, parameters) = asked.split_once([' ', '&']).unwrap();
+    let answer = |request: &str| {
+        let (action, parameters) = request.split_once([' ', '&']).unwrap();
         ok(match action {
             "ListClusters" if parameters.contains("nextToken") => r#"{"clusterArns": []}"#,
             "ListClusters" => r#"{"clusterArns": ["arn:c"], "nextToken": "more"}"#,
@@ -76,11 +76,11 @@ async fn tasks_are_found_by_their_own_address_or_that_of_their_machine() {
         ("AWS_SECRET_ACCESS_KEY", KEY.1),
     ]);
     let one = Value::Number(alluvium_lang::value::Number::Int(1));
-    let found = targets(&role("ecs").with("request_concurrency", one), environment)
+    let exported = targets(&role("ecs").with("request_concurrency", one), environment)
         .await
         .unwrap();
     assert_eq!(
-        found,
+        exported,
         [
             "{__address__=10.0.0.1:80,__meta_ecs_cluster=main,__meta_ecs_cluster_arn=arn:c,\
             __meta_ecs_ip_address=10.0.0.1,\
@@ -101,8 +101,8 @@ async fn tasks_are_found_by_their_own_address_or_that_of_their_machine() {
 
 #[tokio::test]
 async fn brokers_and_controllers_are_targets_by_endpoint() {
-    let answer = |asked: &str| {
-        ok(match asked {
+    let answer = |request: &str| {
+        ok(match request {
             "GET /api/v2/clusters?clusterTypeFilter=PROVISIONED&maxResults=100" => {
                 r#"{"clusterInfoList": [{"clusterArn": "arn:aws:kafka:eu-central-1:42:cluster/a/1", "clusterName": "a",
                 "clusterType": "PROVISIONED", "state": "ACTIVE", "currentVersion": "K1", "tags": {"team": "x"},
@@ -127,13 +127,13 @@ async fn brokers_and_controllers_are_targets_by_endpoint() {
         .text("endpoint", &amazon.url)
         .text("access_key", KEY.0)
         .with("secret_key", Value::Secret(KEY.1.into()));
-    let found = targets(&body, Environment::from([])).await.unwrap();
+    let exported = targets(&body, Environment::from([])).await.unwrap();
     let cluster = "__meta_msk_cluster_arn=arn:aws:kafka:eu-central-1:42:cluster/a/1,\
         __meta_msk_cluster_jmx_exporter_enabled=true,__meta_msk_cluster_kafka_version=3.6.0,__meta_msk_cluster_name=a,\
         __meta_msk_cluster_state=ACTIVE,__meta_msk_cluster_tag_team=x,__meta_msk_cluster_type=PROVISIONED,\
         __meta_msk_cluster_version=K1";
     assert_eq!(
-        found,
+        exported,
         [
             format!(
                 "{{__address__=b-1:80,__meta_msk_broker_client_subnet=sn-1,__meta_msk_broker_client_vpc_ip=10.0.0.1,\
@@ -163,7 +163,7 @@ fn role_given(action: &str, key: (&str, &str)) -> (StatusCode, String) {
 
 #[tokio::test]
 async fn a_web_identity_becomes_a_role_and_that_another() {
-    let answer = |asked: &str| match asked {
+    let answer = |request: &str| match request {
         "GetInstances {}" => ok(INSTANCES),
         "AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Apod&RoleSessionName=alluvium\
          &WebIdentityToken=jwt" => role_given("AssumeRoleWithWebIdentity", ("POD", "pod")),
@@ -190,7 +190,7 @@ async fn a_web_identity_becomes_a_role_and_that_another() {
 
 #[tokio::test]
 async fn a_profile_leads_by_its_source_to_a_role() {
-    let answer = |asked: &str| match asked {
+    let answer = |request: &str| match request {
         "GetInstances {}" => ok(INSTANCES),
         "AssumeRole&Version=2011-06-15&RoleArn=arn%3Areader&RoleSessionName=build" => {
             role_given("AssumeRole", ("READER", "reader"))
@@ -237,15 +237,15 @@ async fn a_profile_leads_by_its_source_to_a_role() {
 
 #[tokio::test]
 async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
-    let given = r#"{"Code": "Success", "AccessKeyId": "AKID", "SecretAccessKey": "hush", "Token": "session",
+    let response = r#"{"Code": "Success", "AccessKeyId": "AKID", "SecretAccessKey": "hush", "Token": "session",
         "Expiration": "2999-01-01T00:00:00Z"}"#;
-    let answer = move |asked: &str| {
-        ok(match asked {
+    let answer = move |request: &str| {
+        ok(match request {
             "GetInstances {}" => INSTANCES,
             "PUT /latest/api/token" => "imds-token",
             "GET /latest/meta-data/placement/region" => "eu-central-1",
             "GET /latest/meta-data/iam/security-credentials/" => "reader",
-            "GET /latest/meta-data/iam/security-credentials/reader" | "GET /v1/credentials" => given,
+            "GET /latest/meta-data/iam/security-credentials/reader" | "GET /v1/credentials" => response,
             other => panic!("unexpected request: {other}"),
         })
     };
@@ -287,7 +287,7 @@ async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
 #[tokio::test]
 async fn credentials_are_kept_and_found_again_after_a_refusal() {
     let refused = std::sync::atomic::AtomicBool::new(true);
-    let answer = move |asked: &str| match asked {
+    let answer = move |request: &str| match request {
         "GetInstances {}" if refused.swap(false, std::sync::atomic::Ordering::SeqCst) => {
             let text = r#"{"__type": "ExpiredTokenException", "message": "the token has expired"}"#;
             (StatusCode::BAD_REQUEST, text.to_owned())

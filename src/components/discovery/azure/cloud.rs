@@ -33,13 +33,13 @@ impl FromValue for CloudName {
     const KIND: Kind = Kind::String;
 
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
-        let given = Arc::<str>::from_value(name, value)?;
-        match given.to_ascii_uppercase().as_str() {
+        let text = Arc::<str>::from_value(name, value)?;
+        match text.to_ascii_uppercase().as_str() {
             "AZURECLOUD" | "AZUREPUBLICCLOUD" | "AZUREGERMANCLOUD" => Ok(Self::Public),
             "AZURECHINACLOUD" => Ok(Self::China),
             "AZUREUSGOVERNMENT" | "AZUREUSGOVERNMENTCLOUD" => Ok(Self::UsGovernment),
             _ => Err(wrong(format!(
-                "unknown {name} \"{given}\": must be one of AzurePublicCloud, AzureChinaCloud, AzureUSGovernment"
+                "unknown {name} \"{text}\": must be one of AzurePublicCloud, AzureChinaCloud, AzureUSGovernment"
             ))),
         }
     }

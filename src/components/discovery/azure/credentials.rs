@@ -43,7 +43,7 @@ pub(super) struct Credentials {
     api: WebApi,
     machine: AzureMachine,
     environment: Environment,
-    held: Expiring<Arc<str>>,
+    cache: Expiring<Arc<str>>,
 }
 
 impl Credentials {
@@ -59,13 +59,13 @@ impl Credentials {
             machine: AzureMachine::new(&options.user_agent, environment.clone())?,
             cloud,
             environment,
-            held: Expiring::default(),
+            cache: Expiring::default(),
         })
     }
 
     /// Returns an access token that is valid at present.
     pub(super) async fn token(&self) -> Result<Arc<str>, CloudError> {
-        let token = self.held.get(self.find()).await;
+        let token = self.cache.get(self.find()).await;
         token.map_err(|error| CloudError::Credentials {
             cloud: "Azure",
             source: Box::new(error),
@@ -74,7 +74,7 @@ impl Credentials {
 
     /// Drops the cached token, because the server may have rejected it.
     pub(super) async fn forget(&self) {
-        self.held.forget().await;
+        self.cache.forget().await;
     }
 
     async fn find(&self) -> Result<Lasting<Arc<str>>, CloudError> {
@@ -131,8 +131,8 @@ impl Credentials {
         Ok(bearer::ask(&self.api, url, &form).await?)
     }
 
-    fn tenant(&self, given: Option<&str>) -> Result<String, CloudError> {
-        given.map_or_else(|| self.variable("AZURE_TENANT_ID"), |given| Ok(given.to_owned()))
+    fn tenant(&self, tenant: Option<&str>) -> Result<String, CloudError> {
+        tenant.map_or_else(|| self.variable("AZURE_TENANT_ID"), |tenant| Ok(tenant.to_owned()))
     }
 
     fn variable(&self, name: &str) -> Result<String, CloudError> {

@@ -183,7 +183,7 @@ impl Discovery for Azure {
     fn new(arguments: &AzureArguments, context: &Context) -> Result<Self, ComponentError> {
         let cloud = arguments.environment.cloud();
         let cloud = cloud.map_err(|error| ComponentError(error.to_string()))?;
-        Self::at(cloud, arguments, context, Environment::of_process())
+        Self::with_cloud(cloud, arguments, context, Environment::of_process())
     }
 
     fn interval(&self) -> Duration {
@@ -200,7 +200,7 @@ impl Discovery for Azure {
 }
 
 impl Azure {
-    fn at(
+    fn with_cloud(
         cloud: Cloud,
         arguments: &AzureArguments,
         context: &Context,

@@ -24,8 +24,8 @@ const ONE: &str = r#"{"id": "/subscriptions/s1/resourceGroups/g1/providers/Micro
 type Asked = Arc<Mutex<Vec<String>>>;
 
 async fn azure_api() -> (Url, Asked, Server) {
-    let asked: Asked = Arc::default();
-    let heard = asked.clone();
+    let requests: Asked = Arc::default();
+    let log = requests.clone();
     let (url, server) = serve_api(move |head, body| {
         let header = |name: &str| {
             head.headers
@@ -34,7 +34,7 @@ async fn azure_api() -> (Url, Asked, Server) {
                 .to_owned()
         };
         let uri = head.uri.to_string();
-        heard.lock().push(format!("{uri} {body}").trim().to_owned());
+        log.lock().push(format!("{uri} {body}").trim().to_owned());
         let token = || r#"{"access_token": "good", "expires_in": "3599"}"#.to_owned();
         let ok = |text: &str| (StatusCode::OK, text.to_owned());
         match uri.split_once("/metadata/identity").map_or(uri.as_str(), |_| "machine") {
@@ -85,7 +85,7 @@ async fn azure_api() -> (Url, Asked, Server) {
         }
     })
     .await;
-    (url, asked, server)
+    (url, requests, server)
 }
 
 fn arguments() -> Body {
@@ -102,12 +102,12 @@ fn azure(url: &Url, body: &Body, environment: Environment) -> Azure {
         login: url.clone(),
         manager: url.clone(),
     };
-    Azure::at(cloud, &body.arguments(&DEFINITION), &Recorder::context(), environment).unwrap()
+    Azure::with_cloud(cloud, &body.arguments(&DEFINITION), &Recorder::context(), environment).unwrap()
 }
 
 #[tokio::test]
 async fn machines_of_all_pages_and_scale_sets_become_targets() {
-    let (url, asked, _server) = azure_api().await;
+    let (url, requests, _server) = azure_api().await;
     let azure = azure(&url, &oauth("hush"), Environment::from([]));
     let targets = azure.targets().await.unwrap();
     assert_eq!(
@@ -126,7 +126,13 @@ async fn machines_of_all_pages_and_scale_sets_become_targets() {
             __meta_azure_subscription_id=s1,__meta_azure_tenant_id=t1}",
         ]
     );
-    let interfaces = || asked.lock().iter().filter(|line| line.contains("/nics/first")).count();
+    let interfaces = || {
+        requests
+            .lock()
+            .iter()
+            .filter(|line| line.contains("/nics/first"))
+            .count()
+    };
     assert_eq!(azure.targets().await.unwrap(), targets);
     assert_eq!(interfaces(), 1, "the component caches an interface");
     for _ in 0..10 {
@@ -135,7 +141,7 @@ async fn machines_of_all_pages_and_scale_sets_become_targets() {
     assert_eq!(interfaces(), 2, "the cache of interfaces expires");
     let scope = url.to_string().replace(':', "%3A").replace('/', "%2F");
     assert_eq!(
-        asked.lock()[0],
+        requests.lock()[0],
         format!(
             "/t1/oauth2/v2.0/token grant_type=client_credentials&client_id=c1&scope={scope}.default&client_secret=hush"
         )
@@ -159,15 +165,15 @@ async fn a_wrong_secret_is_told_without_being_shown() {
 
 #[tokio::test]
 async fn a_workload_a_machine_and_the_environment_give_tokens_too() {
-    let (url, asked, _server) = azure_api().await;
+    let (url, requests, _server) = azure_api().await;
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
     std::fs::write(&token, "jwt\n").unwrap();
     let (host, file) = (url.as_str(), token.to_str().unwrap());
     let first = async |body: Body, environment: Environment| {
-        asked.lock().clear();
+        requests.lock().clear();
         azure(&url, &body, environment).targets().await.unwrap();
-        asked.lock()[0].clone()
+        requests.lock()[0].clone()
     };
     let workload = [
         ("AZURE_CLIENT_ID", "c1"),

@@ -99,8 +99,8 @@ impl Api {
         if arguments.allow_stale {
             parameters.push(("stale", String::new()));
         }
-        let wanted = arguments.node_meta.iter().flatten();
-        parameters.extend(wanted.map(|(key, value)| ("node-meta", format!("{key}:{value}"))));
+        let node_meta = arguments.node_meta.iter().flatten();
+        parameters.extend(node_meta.map(|(key, value)| ("node-meta", format!("{key}:{value}"))));
         Ok(Self {
             web: web.with_timeout(LONGEST_WAIT + SLACK),
             catalog: arguments.catalog.clone(),
@@ -117,8 +117,8 @@ impl Api {
 
     /// Returns the data center of the targets.
     pub(super) async fn datacenter(&self) -> Result<Arc<str>, DiscoveryError> {
-        if let Some(given) = &self.catalog.datacenter {
-            return Ok(given.clone());
+        if let Some(datacenter) = &self.catalog.datacenter {
+            return Ok(datacenter.clone());
         }
         let itself: AgentItself = self.web.json(self.web.url(["v1", "agent", "self"])).await?;
         Ok(itself.config.datacenter.into())
@@ -127,14 +127,14 @@ impl Api {
     /// Returns the names of the services that match the arguments.
     pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Seen<Vec<Arc<str>>>, DiscoveryError> {
         let url = self.web.url(["v1", "catalog", "services"]);
-        let seen = self.ask(url, wait).await?;
-        let services: BTreeMap<String, Option<Vec<String>>> = seen.value.json()?;
+        let response = self.ask(url, wait).await?;
+        let services: BTreeMap<String, Option<Vec<String>>> = response.value.json()?;
         let counts = |(name, tags): &(String, Option<Vec<String>>)| {
             self.catalog.has_service(name) && self.catalog.has_tags(tags.as_deref().unwrap_or_default())
         };
         let names = services.into_iter().filter(counts).map(|(name, _)| name.into());
         Ok(Seen {
-            index: seen.index,
+            index: response.index,
             value: names.collect(),
         })
     }
@@ -150,13 +150,13 @@ impl Api {
         for tag in self.catalog.tags.iter().flatten() {
             url.query_pairs_mut().append_pair("tag", tag);
         }
-        let seen = self.ask(url, wait).await?;
-        let entries: Vec<Entry> = seen.value.json()?;
+        let response = self.ask(url, wait).await?;
+        let entries: Vec<Entry> = response.value.json()?;
         let mut labels = MetaLabels::new("__meta_consul_");
         labels.set("service", name).set("dc", datacenter);
         let targets = entries.iter().map(|entry| self.target(labels.clone(), entry));
         Ok(Seen {
-            index: seen.index,
+            index: response.index,
             value: targets.collect(),
         })
     }

@@ -23,7 +23,7 @@ use alluvium_pipeline::component::HealthState;
 #[derive(Clone)]
 struct Agent {
     services: watch::Sender<BTreeMap<String, (u64, Content)>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     load: Arc<Mutex<Load>>,
 }
 
@@ -31,7 +31,7 @@ struct Agent {
 #[derive(Default)]
 struct Load {
     now: usize,
-    most: usize,
+    maximum: usize,
 }
 
 /// Counts a query as running until the value is dropped.
@@ -41,7 +41,7 @@ impl UnderWay {
     fn new(load: &Arc<Mutex<Load>>) -> Self {
         let mut counted = load.lock();
         counted.now += 1;
-        counted.most = counted.most.max(counted.now);
+        counted.maximum = counted.maximum.max(counted.now);
         Self(load.clone())
     }
 }
@@ -56,7 +56,7 @@ impl Agent {
     fn new() -> Self {
         Self {
             services: watch::Sender::new(BTreeMap::new()),
-            asked: Arc::default(),
+            requests: Arc::default(),
             load: Arc::default(),
         }
     }
@@ -123,7 +123,7 @@ impl Agent {
             .get("x-consul-token")
             .map_or("", |token| token.to_str().unwrap());
         let query = query.unwrap_or_default();
-        self.asked
+        self.requests
             .lock()
             .push(format!("{subject} {query} {token}").trim().to_owned());
         let after = query.split('&').find_map(|pair| pair.strip_prefix("index="));
@@ -132,12 +132,12 @@ impl Agent {
             .find_map(|pair| pair.strip_prefix("wait=")?.strip_suffix("ms"));
         let wait = Duration::from_millis(wait.map_or(0, |wait| wait.parse().unwrap()));
         let after: u64 = after.map_or(0, |index| index.parse().unwrap());
-        let is_other = |found: &Option<(u64, Content)>| found.as_ref().is_none_or(|(index, _)| *index != after);
+        let is_other = |entry: &Option<(u64, Content)>| entry.as_ref().is_none_or(|(index, _)| *index != after);
         let mut changes = self.services.subscribe();
         let _under_way = UnderWay::new(&self.load);
         let _ = tokio::time::timeout(wait, changes.wait_for(|services| is_other(&find(services)))).await;
-        let found = find(&self.services.borrow());
-        match found {
+        let entry = find(&self.services.borrow());
+        match entry {
             Some((_, Content::Null)) => (StatusCode::INTERNAL_SERVER_ERROR, "No cluster leader").into_response(),
             Some((index, body)) => ([("x-consul-index", index.to_string())], Json(body)).into_response(),
             None => ([("x-consul-index", "1")], Json(json!([]))).into_response(),
@@ -155,7 +155,7 @@ fn instance(id: &str, address: &str, status: &str) -> Content {
     })
 }
 
-fn short(recorder: &Recorder) -> Vec<String> {
+fn shortened_targets(recorder: &Recorder) -> Vec<String> {
     let targets = recorder.exported_targets("targets");
     targets
         .iter()
@@ -186,7 +186,7 @@ async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
         )
     };
     let first = [web("web-1", "10.0.0.1", "", "warning")];
-    eventually("the service", || short(&recorder) == first).await;
+    eventually("the service", || shortened_targets(&recorder) == first).await;
 
     let two = [
         web("web-1", "10.0.0.1", "", "critical"),
@@ -199,7 +199,7 @@ async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
             instance("web-2", "10.0.0.9", "passing")
         ]),
     );
-    eventually("the second instance", || short(&recorder) == two).await;
+    eventually("the second instance", || shortened_targets(&recorder) == two).await;
 
     agent.set("web", Content::Null);
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
@@ -209,32 +209,32 @@ async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
         message.starts_with(&expected) && message.contains("No cluster leader"),
         "{message}"
     );
-    assert_eq!(short(&recorder), two);
+    assert_eq!(shortened_targets(&recorder), two);
 
     agent.set("web", json!([instance("web-3", "", "passing")]));
     let third = [web("web-3", "10.0.0.1", "", "passing")];
     eventually("the service again", || {
-        short(&recorder) == third && recorder.health().0 == HealthState::Healthy
+        shortened_targets(&recorder) == third && recorder.health().0 == HealthState::Healthy
     })
     .await;
     agent.services.send_modify(|services| drop(services.remove("web")));
     agent.set("late", json!([instance("late-1", "", "passing")]));
     eventually("the other service", || {
-        let targets = short(&recorder);
+        let targets = shortened_targets(&recorder);
         targets.len() == 1 && targets[0].contains("service=late")
     })
     .await;
-    let asked = agent.asked.lock().clone();
+    let requests = agent.requests.lock().clone();
     assert!(
-        asked.contains(&"catalog stale=&node-meta=a%3Ab hidden".to_owned()),
-        "{asked:?}"
+        requests.contains(&"catalog stale=&node-meta=a%3Ab hidden".to_owned()),
+        "{requests:?}"
     );
     assert!(
-        asked.contains(&"web tag=pprof&stale=&node-meta=a%3Ab hidden".to_owned()),
-        "{asked:?}"
+        requests.contains(&"web tag=pprof&stale=&node-meta=a%3Ab hidden".to_owned()),
+        "{requests:?}"
     );
     let waits = |line: &&String| line.starts_with("web ") && line.contains("index=") && line.contains("wait=");
-    assert!(asked.iter().any(|line| waits(&line)), "{asked:?}");
+    assert!(requests.iter().any(|line| waits(&line)), "{requests:?}");
     running.stop().await;
 }
 
@@ -255,16 +255,18 @@ async fn named_services_need_no_catalog_and_new_arguments_do_not_wait() {
             .with("allow_stale", Value::Bool(false))
     };
     let running = Running::start(&DEFINITION, &recorder, &named("a/b"));
-    eventually("the service", || short(&recorder).len() == 1).await;
-    assert!(short(&recorder)[0].contains("dc=far"));
+    eventually("the service", || shortened_targets(&recorder).len() == 1).await;
+    assert!(shortened_targets(&recorder)[0].contains("dc=far"));
     eventually("a query that waits", || agent.load.lock().now == 1).await;
     running.component.update(named("c").arguments(&DEFINITION)).unwrap();
     eventually("the other service", || {
-        short(&recorder).iter().any(|target| target.contains("service=c,"))
+        shortened_targets(&recorder)
+            .iter()
+            .any(|target| target.contains("service=c,"))
     })
     .await;
-    assert_eq!(agent.asked.lock()[0], "a/b dc=far");
-    assert!(!agent.asked.lock().iter().any(|line| line.starts_with("catalog")));
+    assert_eq!(agent.requests.lock()[0], "a/b dc=far");
+    assert!(!agent.requests.lock().iter().any(|line| line.starts_with("catalog")));
     running.stop().await;
     eventually("no query is left", || agent.load.lock().now == 0).await;
 }
@@ -281,19 +283,22 @@ async fn of_many_services_a_bounded_number_is_asked_for_at_once() {
     let body = Body::new().text("server", &server).text("refresh_interval", "20ms");
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("all services", || recorder.exported_targets("targets").len() == 100).await;
-    let is_asked_twice = |asked: &[String]| {
+    let is_asked_twice = |requests: &[String]| {
         (0..100).all(|number| {
-            asked
+            requests
                 .iter()
                 .filter(|line| line.starts_with(&format!("s{number} ")))
                 .count()
                 > 1
         })
     };
-    eventually("every service to have its turn", || is_asked_twice(&agent.asked.lock())).await;
+    eventually("every service to have its turn", || {
+        is_asked_twice(&agent.requests.lock())
+    })
+    .await;
     // The query for the catalog does not count against the limit of 32.
-    let most = agent.load.lock().most;
-    assert!(most <= 33, "{most} concurrent queries");
+    let maximum = agent.load.lock().maximum;
+    assert!(maximum <= 33, "{maximum} concurrent queries");
     running.stop().await;
 }
 

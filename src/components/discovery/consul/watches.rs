@@ -31,7 +31,7 @@ const CATALOG: &str = "";
 pub(super) struct Watches {
     api: Arc<Api>,
     interval: Duration,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     parts: Parts,
     datacenter: OnceLock<Arc<str>>,
     state: Mutex<State>,
@@ -48,10 +48,10 @@ struct State {
 
 struct Answer {
     subject: Arc<str>,
-    asked: Instant,
+    sent_at: Instant,
     /// The index after which the query waited for a change.
     index: u64,
-    seen: Result<Seen<Content>, DiscoveryError>,
+    result: Result<Seen<Content>, DiscoveryError>,
 }
 
 enum Content {
@@ -64,7 +64,7 @@ impl Watches {
         Self {
             api: Arc::new(api),
             interval,
-            places: Arc::new(Semaphore::new(PLACES as usize)),
+            permits: Arc::new(Semaphore::new(PLACES as usize)),
             parts: Parts::default(),
             datacenter: OnceLock::new(),
             state: Mutex::default(),
@@ -121,17 +121,17 @@ impl Watches {
 
     /// Starts to watch new services, and stops watching the services that are missing in `services`.
     fn watch(&self, state: &mut State, services: &[Arc<str>]) {
-        let there: BTreeSet<&Arc<str>> = services.iter().collect();
+        let listed: BTreeSet<&Arc<str>> = services.iter().collect();
         state.services.retain(|name, query| {
-            let is_there = there.contains(name);
+            let is_there = listed.contains(name);
             if !is_there {
                 query.abort();
             }
             is_there
         });
-        state.unseen.retain(|name| there.contains(name));
+        state.unseen.retain(|name| listed.contains(name));
         self.parts.retain(|name| state.services.contains_key(name));
-        for name in there {
+        for name in listed {
             if !state.services.contains_key(name) {
                 state.unseen.insert(name.clone());
                 self.ask(state, name.clone(), 0, Instant::now());
@@ -143,12 +143,12 @@ impl Watches {
     fn take(&self, state: &mut State, answer: Answer) -> bool {
         let Answer {
             subject,
-            asked,
+            sent_at,
             index,
-            seen,
+            result,
         } = answer;
         state.unseen.remove(&subject);
-        let (next, is_new) = match seen {
+        let (next, is_new) = match result {
             Ok(Seen { index: now, value }) => {
                 match value {
                     Content::Services(services) => {
@@ -166,13 +166,13 @@ impl Watches {
                 (0, true)
             }
         };
-        self.ask(state, subject, next, asked + self.interval);
+        self.ask(state, subject, next, sent_at + self.interval);
         is_new
     }
 
-    /// Starts a query for a subject at the time `at`. If `index` is 0, Consul answers immediately. Otherwise Consul
+    /// Starts a query for a subject at the time `start`. If `index` is 0, Consul answers immediately. Otherwise Consul
     /// answers after the next change, or when the wait of the query ends.
-    fn ask(&self, state: &mut State, subject: Arc<str>, index: u64, at: Instant) {
+    fn ask(&self, state: &mut State, subject: Arc<str>, index: u64, start: Instant) {
         let share = u32::try_from(state.services.len()).unwrap_or(u32::MAX).max(1);
         let turn = self.interval.saturating_mul(PLACES) / share;
         let is_catalog = &*subject == CATALOG;
@@ -183,13 +183,13 @@ impl Watches {
         };
         let wait = (index > 0).then_some(Wait { after: index, at_most });
         let datacenter = self.datacenter.get().cloned().unwrap_or_default();
-        let (api, places, name) = (self.api.clone(), self.places.clone(), subject.clone());
+        let (api, permits, name) = (self.api.clone(), self.permits.clone(), subject.clone());
         let query = async move {
-            tokio::time::sleep_until(at).await;
-            let (asked, seen) = if is_catalog {
+            tokio::time::sleep_until(start).await;
+            let (sent_at, result) = if is_catalog {
                 (Instant::now(), map(api.services(wait).await, Content::Services))
             } else {
-                let _place = places.acquire().await;
+                let _permit = permits.acquire().await;
                 (
                     Instant::now(),
                     map(api.service(&name, &datacenter, wait).await, Content::Targets),
@@ -197,9 +197,9 @@ impl Watches {
             };
             Answer {
                 subject: name,
-                asked,
+                sent_at,
                 index,
-                seen,
+                result,
             }
         };
         let (handle, registration) = AbortHandle::new_pair();
@@ -210,8 +210,8 @@ impl Watches {
     }
 }
 
-fn map<T>(seen: Result<Seen<T>, DiscoveryError>, content: fn(T) -> Content) -> Result<Seen<Content>, DiscoveryError> {
-    let Seen { index, value } = seen?;
+fn map<T>(result: Result<Seen<T>, DiscoveryError>, content: fn(T) -> Content) -> Result<Seen<Content>, DiscoveryError> {
+    let Seen { index, value } = result?;
     Ok(Seen {
         index,
         value: content(value),

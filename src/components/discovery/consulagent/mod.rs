@@ -126,8 +126,8 @@ impl Discovery for ConsulAgent {
 }
 
 impl ConsulAgent {
-    async fn ask<T: DeserializeOwned>(&self, what: &str) -> Result<T, DiscoveryError> {
-        Ok(self.api.json(self.api.url(["v1", "agent", what])).await?)
+    async fn ask<T: DeserializeOwned>(&self, resource: &str) -> Result<T, DiscoveryError> {
+        Ok(self.api.json(self.api.url(["v1", "agent", resource])).await?)
     }
 
     fn target(&self, itself: &Itself, service: &Service, checks: &BTreeMap<String, Check>) -> Target {

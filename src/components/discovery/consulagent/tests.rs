@@ -45,16 +45,16 @@ async fn instances_of_the_agent_become_targets() {
         .text("token", "t");
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
-    let short = || {
+    let shortened_targets = || {
         let targets = recorder.exported_targets("targets");
-        let short = targets.iter().map(|target| target.replace("__meta_consulagent_", ""));
-        short.collect::<Vec<_>>()
+        let shortened = targets.iter().map(|target| target.replace("__meta_consulagent_", ""));
+        shortened.collect::<Vec<_>>()
     };
     let web_1 = "{__address__=10.0.0.1:8080,address=10.0.0.1,dc=dc1,health=critical,metadata_rack_no=7,node=n1,\
                  service=web,service_address=,service_id=web-1,service_metadata_team=x,service_port=8080,\
                  tagged_address_lan=[fd00::1]:81,tags=,a,b,}";
     assert_eq!(
-        short(),
+        shortened_targets(),
         [
             "{__address__=10.0.0.1:5432,address=10.0.0.1,dc=dc1,health=passing,metadata_rack_no=7,node=n1,service=db,\
              service_address=,service_id=db,service_port=5432,tags=,,}",
@@ -71,6 +71,6 @@ async fn instances_of_the_agent_become_targets() {
         .text("datacenter", "far");
     running.component.update(some.arguments(&DEFINITION)).unwrap();
     let expected = [web_1.replace("dc1", "far").replace(",a,b,", "|a|b|")];
-    eventually("the one with both tags", || short() == expected).await;
+    eventually("the one with both tags", || shortened_targets() == expected).await;
     running.stop().await;
 }

@@ -84,7 +84,7 @@ impl Discovery for DigitalOcean {
 
     fn new(arguments: &DigitalOceanArguments, context: &Context) -> Result<Self, ComponentError> {
         let api = http_url(API).map_err(ComponentError::new)?;
-        Self::at(&api, arguments, context)
+        Self::with_url(&api, arguments, context)
     }
 
     fn interval(&self) -> Duration {
@@ -109,7 +109,7 @@ impl Discovery for DigitalOcean {
 }
 
 impl DigitalOcean {
-    fn at(url: &Url, arguments: &DigitalOceanArguments, context: &Context) -> Result<Self, ComponentError> {
+    fn with_url(url: &Url, arguments: &DigitalOceanArguments, context: &Context) -> Result<Self, ComponentError> {
         let client = HttpClientArguments {
             bearer_token: arguments.bearer_token.clone(),
             bearer_token_file: arguments.bearer_token_file.clone(),
@@ -124,10 +124,10 @@ impl DigitalOcean {
 
     fn target(&self, droplet: &Value) -> Option<Target> {
         let of_kind = |path: &str, kind: &str| -> Option<String> {
-            let found = list(droplet, path)
+            let addresses = list(droplet, path)
                 .iter()
                 .find(|network| text(network, "/type") == Some(kind));
-            found
+            addresses
                 .and_then(|network| text(network, "/ip_address"))
                 .map(str::to_owned)
         };

@@ -9,12 +9,12 @@ use alluvium_lang::value::Value;
 
 #[tokio::test]
 async fn droplets_of_all_pages_become_targets_and_a_wrong_token_is_told() {
-    let (url, _server) = serve_api(|asked, _| {
-        if asked.headers["authorization"] != "Bearer hush" {
+    let (url, _server) = serve_api(|request, _| {
+        if request.headers["authorization"] != "Bearer hush" {
             let text = r#"{"id": "unauthorized", "message": "Unable to authenticate you"}"#;
             return (StatusCode::UNAUTHORIZED, text.to_owned());
         }
-        let text = match asked.uri.to_string().as_str() {
+        let text = match request.uri.to_string().as_str() {
             "/v2/droplets?page=1&per_page=200" => {
                 r#"{"droplets": [{"id": 42, "name": "one", "size_slug": "s-1vcpu", "status": "active", "vpc_uuid": "v1",
                 "image": {"slug": "debian-12", "name": "12 x64"}, "region": {"slug": "fra1"}, "features": ["ipv6"],
@@ -34,7 +34,7 @@ async fn droplets_of_all_pages_become_targets_and_a_wrong_token_is_told() {
     .await;
     let targets = async |token: &str| {
         let body = Body::new().with("bearer_token", Value::Secret(token.into()));
-        DigitalOcean::at(&url, &body.arguments(&DEFINITION), &Recorder::context())
+        DigitalOcean::with_url(&url, &body.arguments(&DEFINITION), &Recorder::context())
             .unwrap()
             .targets()
             .await

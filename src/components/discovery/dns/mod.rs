@@ -75,8 +75,8 @@ impl FromValue for Record {
             RecordType::NS,
         ];
         let records = types.map(|record| (<&str>::from(record), Self(record)));
-        let found = records.iter().find(|(record, _)| *record == upper);
-        found.map_or_else(|| choose(name, value, &records), |(_, record)| Ok(*record))
+        let entry = records.iter().find(|(record, _)| *record == upper);
+        entry.map_or_else(|| choose(name, value, &records), |(_, record)| Ok(*record))
     }
 }
 

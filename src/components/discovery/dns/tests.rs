@@ -34,7 +34,7 @@ type Entry = (&'static str, Option<RData>);
 struct Zone(Arc<Mutex<Vec<Entry>>>);
 
 impl Zone {
-    fn answer(&self, question: &[u8], most: usize) -> Vec<u8> {
+    fn answer(&self, question: &[u8], max_answers: usize) -> Vec<u8> {
         let question = Message::from_vec(question).unwrap();
         let query = &question.queries[0];
         let mut answer = Message::response(question.metadata.id, question.metadata.op_code);
@@ -62,8 +62,8 @@ impl Zone {
                     .extend(others.map(|data| Record::from_rdata(other.clone(), 60, data)));
             }
         }
-        if answer.answers.len() > most {
-            answer.answers.truncate(most);
+        if answer.answers.len() > max_answers {
+            answer.answers.truncate(max_answers);
             answer.metadata.truncation = true;
         }
         answer.to_vec().unwrap()
@@ -118,13 +118,13 @@ fn discovery(record: &str, port: i64, names: &[&str], system: System) -> Dns {
     }
 }
 
-async fn found(dns: &Dns) -> Vec<String> {
+async fn discover(dns: &Dns) -> Vec<String> {
     let targets = dns.targets().await.unwrap();
-    let short = |target: &crate::common::arguments::targets::Target| {
+    let address = |target: &crate::common::arguments::targets::Target| {
         let labels: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
         labels.join(" ").replace("__meta_dns_", "")
     };
-    targets.iter().map(short).collect()
+    targets.iter().map(address).collect()
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn each_record_is_a_target() {
         ("example.", Some(RData::MX(MX::new(10, name("mail.example."))))),
         ("example.", Some(RData::NS(NS(name("ns.example."))))),
     ];
-    for (record, asked, expected) in [
+    for (record, question, expected) in [
         (
             "srv",
             "_p._tcp.example",
@@ -179,8 +179,8 @@ async fn each_record_is_a_target() {
         ),
     ] {
         let (system, _server) = zone.serve().await;
-        let dns = discovery(record, 80, &[asked], system);
-        assert_eq!(found(&dns).await, expected, "{record}");
+        let dns = discovery(record, 80, &[question], system);
+        assert_eq!(discover(&dns).await, expected, "{record}");
         assert!(dns.failure().is_none());
     }
 }
@@ -192,7 +192,7 @@ async fn what_does_not_fit_into_a_datagram_comes_over_tcp() {
     *zone.0.lock() = addresses.collect();
     let (system, _server) = zone.serve().await;
     let dns = discovery("A", 80, &["many.example."], system);
-    assert_eq!(found(&dns).await.len(), 200);
+    assert_eq!(discover(&dns).await.len(), 200);
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn search_domains_are_tried_and_the_first_name_that_is_there_counts() {
     let (system, _server) = zone.serve().await;
     let dns = discovery("A", 80, &["cart", "a.b", "empty", "gone", "cart."], system);
     assert_eq!(
-        found(&dns).await,
+        discover(&dns).await,
         [
             "__address__=192.0.2.4:80 name=a.b",
             "__address__=192.0.2.1:80 name=cart",
@@ -226,13 +226,13 @@ async fn a_name_that_nobody_can_answer_for_keeps_its_targets() {
     let (system, _server) = zone.serve().await;
     let dns = discovery("A", 80, &["one.example.", "broken.example."], system);
     let expected = ["__address__=192.0.2.1:80 name=one.example."];
-    assert_eq!(found(&dns).await, expected);
+    assert_eq!(discover(&dns).await, expected);
     let failure = dns.failure().unwrap().to_string();
     assert!(
         failure.starts_with("cannot look up A of broken.example.: "),
         "{failure}"
     );
     zone.0.lock().clear();
-    assert_eq!(found(&dns).await, expected);
+    assert_eq!(discover(&dns).await, expected);
     assert!(dns.failure().unwrap().to_string().ends_with("(and 1 more)"));
 }

@@ -51,7 +51,7 @@ async fn containers_become_targets_by_their_ports_and_networks() {
     };
     let back = "__meta_docker_network_id=n2,__meta_docker_network_ingress=false,__meta_docker_network_internal=true,\
          __meta_docker_network_ip=172.18.0.2,__meta_docker_network_name=back,__meta_docker_network_scope=local";
-    let found = [
+    let expected = [
         web(
             "172.18.0.2:6060",
             &format!(
@@ -72,7 +72,7 @@ async fn containers_become_targets_by_their_ports_and_networks() {
             .to_owned(),
     ];
     eventually("the containers", || !recorder.exported_targets("targets").is_empty()).await;
-    assert_eq!(recorder.exported_targets("targets"), found);
+    assert_eq!(recorder.exported_targets("targets"), expected);
 
     let all = body
         .with("match_first_network", Value::Bool(false))

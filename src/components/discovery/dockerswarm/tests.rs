@@ -42,7 +42,7 @@ const NODES: &str = r#"[
 const NETWORKS: &str = r#"[{"Id": "n1", "Name": "front", "Scope": "swarm", "Ingress": true, "Labels": {"k": "v"}}]"#;
 const CONTAINERS: &str = r#"[{"Id": "c1", "Labels": {"own": "image", "of-image": "yes"}}]"#;
 
-async fn found(role: &'static str, router: Router) -> Vec<String> {
+async fn discover(role: &'static str, router: Router) -> Vec<String> {
     let (base, _server) = serve(router).await;
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::new("discovery.dockerswarm.test", folder.path());
@@ -58,8 +58,8 @@ async fn found(role: &'static str, router: Router) -> Vec<String> {
     assert_eq!(recorder.health().0, HealthState::Healthy, "{}", recorder.health().1);
     running.stop().await;
     let targets = recorder.exported_targets("targets");
-    let short = |target: &String| target.replace("__meta_dockerswarm_", "");
-    targets.iter().map(short).collect()
+    let shorten = |target: &String| target.replace("__meta_dockerswarm_", "");
+    targets.iter().map(shorten).collect()
 }
 
 /// Adds a route that answers `filtered` to requests with the expected filter, and an error to other requests.
@@ -76,7 +76,7 @@ fn with_filter(router: Router, path: &str, filtered: &'static str) -> Router {
 #[tokio::test]
 async fn a_service_has_targets_by_its_virtual_addresses_and_ports() {
     let router = Router::new().route("/networks", get(|| async { NETWORKS }));
-    let targets = found("services", with_filter(router, "/services", SERVICES)).await;
+    let targets = discover("services", with_filter(router, "/services", SERVICES)).await;
     assert_eq!(
         targets,
         [
@@ -97,7 +97,7 @@ async fn a_task_has_targets_by_its_own_ports_and_by_its_addresses() {
         .route("/nodes", get(|| async { NODES }))
         .route("/containers/json", get(|| async { CONTAINERS }))
         .route("/networks", get(|| async { NETWORKS }));
-    let targets = found("tasks", with_filter(router, "/tasks", TASKS)).await;
+    let targets = discover("tasks", with_filter(router, "/tasks", TASKS)).await;
     let labels = |network: &str, mode: &str| {
         format!(
             "container_label_of_image=yes,container_label_own=spec,{network}node_address=192.0.2.1,\
@@ -128,13 +128,13 @@ async fn tasks_are_found_where_containers_may_not_be_listed() {
         .route("/nodes", get(|| async { "[]" }))
         .route("/containers/json", get(|| async { StatusCode::FORBIDDEN }))
         .route("/networks", get(|| async { "[]" }));
-    let targets = found("tasks", with_filter(router, "/tasks", TASKS)).await;
+    let targets = discover("tasks", with_filter(router, "/tasks", TASKS)).await;
     assert!(targets[0].contains("container_label_own=spec"), "{targets:?}");
 }
 
 #[tokio::test]
 async fn a_node_is_a_target_at_the_port() {
-    let targets = found("nodes", with_filter(Router::new(), "/nodes", NODES)).await;
+    let targets = discover("nodes", with_filter(Router::new(), "/nodes", NODES)).await;
     assert_eq!(
         targets,
         [

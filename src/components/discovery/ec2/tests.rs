@@ -45,10 +45,10 @@ const SECOND: &str = "<DescribeInstancesResponse><reservationSet>
       </networkInterfaceSet></item>
     </instancesSet></item></reservationSet></DescribeInstancesResponse>";
 
-fn answer(asked: &str) -> (StatusCode, String) {
-    let text = match asked {
-        _ if asked.starts_with("DescribeAvailabilityZones") => ZONES,
-        _ if asked.ends_with("NextToken=more") => SECOND,
+fn answer(request: &str) -> (StatusCode, String) {
+    let text = match request {
+        _ if request.starts_with("DescribeAvailabilityZones") => ZONES,
+        _ if request.ends_with("NextToken=more") => SECOND,
         _ => FIRST,
     };
     (StatusCode::OK, text.to_owned())
@@ -71,7 +71,7 @@ async fn instances_of_all_pages_become_targets_and_a_refusal_keeps_them() {
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::new("discovery.ec2.test", folder.path());
     let running = Running::start(&DEFINITION, &recorder, &arguments(&amazon.url, "hush"));
-    let found = [
+    let expected = [
         "{__address__=10.0.0.7:80,__meta_ec2_ami=ami-1,__meta_ec2_architecture=x86_64,\
         __meta_ec2_availability_zone=eu-central-1a,__meta_ec2_availability_zone_id=euc1-az2,\
         __meta_ec2_default_ipv6_address=2001:db8::1,__meta_ec2_instance_id=i-1,__meta_ec2_instance_lifecycle=spot,\
@@ -87,7 +87,7 @@ async fn instances_of_all_pages_become_targets_and_a_refusal_keeps_them() {
         __meta_ec2_vpc_id=vpc-1}",
     ];
     eventually("two targets", || recorder.exported_targets("targets").len() == 2).await;
-    assert_eq!(recorder.exported_targets("targets"), found);
+    assert_eq!(recorder.exported_targets("targets"), expected);
     let filter = "Version=2016-11-15&Filter.1.Name=tag%3Aapp&Filter.1.Value.1=shop&Filter.1.Value.2=bank";
     assert_eq!(
         amazon.requests(),
@@ -98,8 +98,8 @@ async fn instances_of_all_pages_become_targets_and_a_refusal_keeps_them() {
         ]
     );
 
-    let wrong = arguments(&amazon.url, "other").arguments(&DEFINITION);
-    running.component.update(wrong).unwrap();
+    let invalid = arguments(&amazon.url, "other").arguments(&DEFINITION);
+    running.component.update(invalid).unwrap();
     eventually("a refusal", || recorder.health().0 == HealthState::Unhealthy).await;
     let refused = format!(
         "DescribeInstances: request to {}/ failed: the server answered 401 Unauthorized: \
@@ -107,7 +107,7 @@ async fn instances_of_all_pages_become_targets_and_a_refusal_keeps_them() {
         amazon.url
     );
     assert_eq!(recorder.health().1, refused);
-    assert_eq!(recorder.exported_targets("targets"), found);
+    assert_eq!(recorder.exported_targets("targets"), expected);
     running.stop().await;
 }
 

@@ -62,12 +62,12 @@ async fn each_instance_of_each_application_is_a_target() {
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
     let targets = recorder.exported_targets("targets");
-    let short: Vec<String> = targets
+    let shortened: Vec<String> = targets
         .iter()
         .map(|target| target.replace("__meta_eureka_app_", ""))
         .collect();
     assert_eq!(
-        short,
+        shortened,
         [
             "{__address__=shop.example:7001,instance_country_id=1,\
              instance_datacenterinfo_metadata_availability_zone=eu-1a,instance_datacenterinfo_name=Amazon,\

@@ -79,7 +79,7 @@ impl Discovery for Gce {
 
     fn new(arguments: &GceArguments, context: &Context) -> Result<Self, ComponentError> {
         let api = http_url(API).map_err(ComponentError::new)?;
-        Self::at(&api, arguments, context, Environment::of_process())
+        Self::with_url(&api, arguments, context, Environment::of_process())
     }
 
     fn interval(&self) -> Duration {
@@ -93,7 +93,7 @@ impl Discovery for Gce {
 }
 
 impl Gce {
-    fn at(
+    fn with_url(
         url: &Url,
         arguments: &GceArguments,
         context: &Context,

@@ -29,15 +29,15 @@ const FIRST: &str = r#"{"items": [{"id": "42", "name": "one", "zone": "zones/a",
 
 /// Starts a fake API with a token server. Counts the issued tokens. The API rejects the first token as expired.
 async fn google() -> (Url, Arc<AtomicUsize>, Server) {
-    let given = Arc::new(AtomicUsize::new(0));
-    let tokens = given.clone();
-    let (url, server) = serve_api(move |asked, body| {
-        let header = |name: &str| asked.headers.get(name).map_or("", |value| value.to_str().unwrap());
+    let token_count = Arc::new(AtomicUsize::new(0));
+    let tokens = token_count.clone();
+    let (url, server) = serve_api(move |request, body| {
+        let header = |name: &str| request.headers.get(name).map_or("", |value| value.to_str().unwrap());
         let token = || {
             let number = tokens.fetch_add(1, Ordering::SeqCst);
             json!({ "access_token": format!("token{number}"), "expires_in": 3600 }).to_string()
         };
-        let text = match asked.uri.to_string().as_str() {
+        let text = match request.uri.to_string().as_str() {
             "/token" => {
                 let form: Vec<(String, String)> = url::form_urlencoded::parse(body.as_bytes()).into_owned().collect();
                 if form[0].1 == "refresh_token" {
@@ -68,7 +68,7 @@ async fn google() -> (Url, Arc<AtomicUsize>, Server) {
         (StatusCode::OK, text)
     })
     .await;
-    (url, given, server)
+    (url, token_count, server)
 }
 
 fn gce(url: &Url, environment: Environment) -> Gce {
@@ -76,12 +76,12 @@ fn gce(url: &Url, environment: Environment) -> Gce {
         .text("project", "shop")
         .text("zone", "a")
         .text("filter", "status = RUNNING");
-    Gce::at(url, &body.arguments(&DEFINITION), &Recorder::context(), environment).unwrap()
+    Gce::with_url(url, &body.arguments(&DEFINITION), &Recorder::context(), environment).unwrap()
 }
 
 #[tokio::test]
 async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed() {
-    let (url, given, _server) = google().await;
+    let (url, token_count, _server) = google().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("account.json");
     let account = json!({
@@ -108,7 +108,7 @@ async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed()
         ]
     );
     assert_eq!(
-        given.load(Ordering::SeqCst),
+        token_count.load(Ordering::SeqCst),
         2,
         "one token for the rejected request, and one for all pages"
     );
@@ -116,8 +116,8 @@ async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed()
 
 #[tokio::test]
 async fn the_user_s_file_and_the_machine_give_tokens_too() {
-    let (url, given, _server) = google().await;
-    given.store(1, Ordering::SeqCst);
+    let (url, token_count, _server) = google().await;
+    token_count.store(1, Ordering::SeqCst);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("application_default_credentials.json");
     let host = format!("127.0.0.1:{}", url.port().unwrap());

@@ -100,7 +100,7 @@ impl Discovery for Hetzner {
             Role::Robot => ROBOT,
         };
         let api = http_url(api).map_err(ComponentError::new)?;
-        Self::at(&api, arguments, context)
+        Self::with_url(&api, arguments, context)
     }
 
     fn interval(&self) -> Duration {
@@ -116,7 +116,7 @@ impl Discovery for Hetzner {
 }
 
 impl Hetzner {
-    fn at(url: &Url, arguments: &HetznerArguments, context: &Context) -> Result<Self, ComponentError> {
+    fn with_url(url: &Url, arguments: &HetznerArguments, context: &Context) -> Result<Self, ComponentError> {
         Ok(Self {
             api: WebApi::new(&arguments.client, &context.user_agent, url)?,
             role: arguments.role,
@@ -136,12 +136,12 @@ impl Hetzner {
             .collect())
     }
 
-    async fn all(&self, what: &str) -> Result<Vec<Value>, DiscoveryError> {
+    async fn all(&self, resource: &str) -> Result<Vec<Value>, DiscoveryError> {
         let all = numbered_pages(|number| async move {
-            let mut url = self.api.url([what]);
+            let mut url = self.api.url([resource]);
             url.set_query(Some(&format!("page={number}&per_page=50")));
             let mut answer: Value = self.api.json(url).await?;
-            let items = take_list(&mut answer, &format!("/{what}"))?;
+            let items = take_list(&mut answer, &format!("/{resource}"))?;
             let next = answer.pointer("/meta/pagination/next_page");
             Ok((items, next.is_some_and(Value::is_number).into()))
         });

@@ -8,14 +8,14 @@ use crate::common::testing::{Body, Recorder, serve_api, shorten};
 use alluvium_lang::value::Value;
 
 fn hetzner(url: &url::Url, body: &Body) -> Hetzner {
-    Hetzner::at(url, &body.arguments(&DEFINITION), &Recorder::context()).unwrap()
+    Hetzner::with_url(url, &body.arguments(&DEFINITION), &Recorder::context()).unwrap()
 }
 
 #[tokio::test]
 async fn servers_of_the_cloud_know_their_networks() {
-    let (url, _server) = serve_api(|asked, _| {
-        assert_eq!(asked.headers["authorization"], "Bearer hush");
-        let text = match asked.uri.to_string().as_str() {
+    let (url, _server) = serve_api(|request, _| {
+        assert_eq!(request.headers["authorization"], "Bearer hush");
+        let text = match request.uri.to_string().as_str() {
             "/servers?page=1&per_page=50" => {
                 r#"{"servers": [{"id": 42, "name": "one", "status": "running",
                 "public_net": {"ipv4": {"ip": "192.0.2.1"}, "ipv6": {"ip": "2001:db8::/64"}},
@@ -61,13 +61,13 @@ async fn servers_of_the_cloud_know_their_networks() {
 
 #[tokio::test]
 async fn servers_of_robot_become_targets_and_a_wrong_password_is_told() {
-    let (url, _server) = serve_api(|asked, _| {
+    let (url, _server) = serve_api(|request, _| {
         // The basic authentication of the user `me` with the password `hush`.
-        if asked.headers["authorization"] != "Basic bWU6aHVzaA==" {
+        if request.headers["authorization"] != "Basic bWU6aHVzaA==" {
             let text = r#"{"error": {"status": 401, "code": "UNAUTHORIZED", "message": "Unauthorized"}}"#;
             return (StatusCode::UNAUTHORIZED, text.to_owned());
         }
-        assert_eq!(asked.uri, "/server");
+        assert_eq!(request.uri, "/server");
         let text = r#"[{"server": {"server_ip": "192.0.2.1", "server_number": 321, "server_name": "one",
         "dc": "FSN1-DC5",
             "status": "ready", "product": "AX41", "cancelled": false,

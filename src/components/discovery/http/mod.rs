@@ -81,9 +81,9 @@ impl Discovery for Http {
         let media = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if !media.eq_ignore_ascii_case("application/json") {
-            let asked = &answer.url;
-            let wrong = format!("{asked} answered with the content type `{media}`, not application/json");
-            return Err(DiscoveryError::Response(wrong));
+            let url = &answer.url;
+            let message = format!("{url} answered with the content type `{media}`, not application/json");
+            return Err(DiscoveryError::Response(message));
         }
         let groups = target_groups::from_json(&answer.body).map_err(|error| DiscoveryError::Malformed {
             description: format!("{} answered with invalid JSON", answer.url),

@@ -30,11 +30,11 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
     let recorder = Recorder::new("discovery.http.test", folder.path());
     let body = Body::new().text("url", &url).text("refresh_interval", "1h");
     let running = Running::start(&DEFINITION, &recorder, &body);
-    let found = [
+    let expected = [
         format!("{{__address__=one:80,__meta_url={url},env=dev}}"),
         format!("{{__address__=two:80,__meta_url={url}}}"),
     ];
-    eventually("two targets", || recorder.exported_targets("targets") == found).await;
+    eventually("two targets", || recorder.exported_targets("targets") == expected).await;
 
     for (answer, reason) in [
         (
@@ -64,7 +64,7 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
             state == HealthState::Unhealthy && message.ends_with(reason),
             "{message}"
         );
-        assert_eq!(recorder.exported_targets("targets"), found);
+        assert_eq!(recorder.exported_targets("targets"), expected);
     }
     // A service in Go answers `null` for an empty list. This is a valid response.
     *next.lock() = (StatusCode::OK, "application/json", "null");

@@ -76,7 +76,7 @@ impl Discovery for Ionos {
 
     fn new(arguments: &IonosArguments, context: &Context) -> Result<Self, ComponentError> {
         let api = http_url(API).map_err(ComponentError::new)?;
-        Self::at(&api, arguments, context)
+        Self::with_url(&api, arguments, context)
     }
 
     fn interval(&self) -> Duration {
@@ -102,7 +102,7 @@ impl Discovery for Ionos {
 }
 
 impl Ionos {
-    fn at(url: &Url, arguments: &IonosArguments, context: &Context) -> Result<Self, ComponentError> {
+    fn with_url(url: &Url, arguments: &IonosArguments, context: &Context) -> Result<Self, ComponentError> {
         Ok(Self {
             api: WebApi::new(&arguments.client, &context.user_agent, url)?,
             arguments: arguments.clone(),

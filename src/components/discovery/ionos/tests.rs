@@ -9,12 +9,12 @@ use alluvium_lang::value::Value;
 
 #[tokio::test]
 async fn servers_of_all_pages_become_targets_and_a_refusal_is_told() {
-    let (url, _server) = serve_api(|asked, _| {
-        if asked.headers["authorization"] != "Bearer hush" {
+    let (url, _server) = serve_api(|request, _| {
+        if request.headers["authorization"] != "Bearer hush" {
             let text = r#"{"httpStatus": 401, "messages": [{"message": "Unauthorized"}]}"#;
             return (StatusCode::UNAUTHORIZED, text.to_owned());
         }
-        let text = match asked.uri.to_string().as_str() {
+        let text = match request.uri.to_string().as_str() {
             "/datacenters/d%2F1/servers?depth=3&limit=1000&offset=0" => {
                 let empty = vec!["{\"id\": \"without address\"}"; 999].join(",");
                 format!(
@@ -39,7 +39,7 @@ async fn servers_of_all_pages_become_targets_and_a_refusal_is_told() {
         let body = Body::new()
             .text("datacenter_id", "d/1")
             .with("bearer_token", Value::Secret(token.into()));
-        Ionos::at(&url, &body.arguments(&DEFINITION), &Recorder::context())
+        Ionos::with_url(&url, &body.arguments(&DEFINITION), &Recorder::context())
             .unwrap()
             .targets()
             .await

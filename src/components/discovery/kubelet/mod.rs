@@ -65,11 +65,11 @@ impl Discovery for Kubelet {
 
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let answer: Page<Pod> = self.api.json(self.api.url(["pods"])).await?;
-        let mut found = answer.items.unwrap_or_default();
-        found.retain(|pod| self.is_wanted(&pod.metadata.namespace));
+        let mut pods = answer.items.unwrap_or_default();
+        pods.retain(|pod| self.is_wanted(&pod.metadata.namespace));
         // The kubelet returns pods in no fixed order.
-        found.sort_by_cached_key(|pod| pod.metadata.key());
-        Ok(found.iter().flat_map(targets).collect())
+        pods.sort_by_cached_key(|pod| pod.metadata.key());
+        Ok(pods.iter().flat_map(targets).collect())
     }
 }
 

@@ -36,9 +36,9 @@ async fn the_pods_of_a_node_are_targets_as_those_of_the_api_server() {
              pod_ready=true,pod_uid=uid-{name}}}"
         )
     };
-    let found = recorder.exported_targets("targets").join("\n");
+    let exported = recorder.exported_targets("targets").join("\n");
     let expected = [target("a", "10.0.0.1"), target("b", "10.0.0.2")];
-    assert_eq!(found.replace("__meta_kubernetes_", ""), expected.join("\n"));
+    assert_eq!(exported.replace("__meta_kubernetes_", ""), expected.join("\n"));
     running.stop().await;
 }
 
