@@ -143,9 +143,9 @@ impl Discovery for Kuma {
         }
         let discovered: Discovered = answer.json()?;
         if discovered.type_url != ASSIGNMENT {
-            let (asked, given) = (&answer.url, &discovered.type_url);
-            let wrong = format!("{asked} answered with `{given}`, not {ASSIGNMENT}");
-            return Err(DiscoveryError::Response(wrong));
+            let (url, type_url) = (&answer.url, &discovered.type_url);
+            let message = format!("{url} answered with `{type_url}`, not {ASSIGNMENT}");
+            return Err(DiscoveryError::Response(message));
         }
         let targets: Vec<Target> = discovered.resources.iter().flat_map(Assignment::targets).collect();
         *self.last.lock() = Known {

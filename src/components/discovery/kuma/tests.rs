@@ -16,8 +16,8 @@ use alluvium_pipeline::component::HealthState;
 
 #[tokio::test]
 async fn proxies_become_targets_and_only_what_is_new_is_sent() {
-    let asked: Arc<Mutex<Vec<Content>>> = Arc::default();
-    let noted = asked.clone();
+    let requests: Arc<Mutex<Vec<Content>>> = Arc::default();
+    let noted = requests.clone();
     let handler = move |RawQuery(query): RawQuery, body: String| {
         assert_eq!(query.as_deref(), Some("fetch-timeout=120000ms"));
         let question: Content = serde_json::from_str(&body).unwrap();
@@ -46,14 +46,14 @@ async fn proxies_become_targets_and_only_what_is_new_is_sent() {
     let recorder = Recorder::new("discovery.kuma.test", folder.path());
     let body = Body::new().text("server", &base).text("refresh_interval", "5ms");
     let running = Running::start(&DEFINITION, &recorder, &body);
-    eventually("several requests", || asked.lock().len() > 3).await;
+    eventually("several requests", || requests.lock().len() > 3).await;
     let targets = recorder.exported_targets("targets");
-    let short: Vec<String> = targets
+    let shortened: Vec<String> = targets
         .iter()
         .map(|target| target.replace("__meta_kuma_", ""))
         .collect();
     assert_eq!(
-        short,
+        shortened,
         [
             "{__address__=10.0.0.1:5670,dataplane=shop-1,label_both=service,label_team_name=a,label_zone=z,\
              mesh=default,service=shop,__metrics_path__=/metrics,__scheme__=http,instance=shop-1}",
@@ -62,15 +62,15 @@ async fn proxies_become_targets_and_only_what_is_new_is_sent() {
         ]
     );
     assert_eq!(recorder.health().0, HealthState::Healthy, "{}", recorder.health().1);
-    let first = asked.lock()[0].clone();
+    let first = requests.lock()[0].clone();
     assert_eq!(
         (&first["version_info"], &first["type_url"]),
         (&json!(""), &json!(ASSIGNMENT))
     );
     assert!(first["node"]["id"].is_string());
 
-    let wrong = Body::new().text("server", &format!("{base}/other"));
-    running.component.update(wrong.arguments(&DEFINITION)).unwrap();
+    let invalid = Body::new().text("server", &format!("{base}/other"));
+    running.component.update(invalid.arguments(&DEFINITION)).unwrap();
     eventually("the failure", || {
         recorder
             .health()

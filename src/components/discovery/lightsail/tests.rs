@@ -9,8 +9,8 @@ use alluvium_lang::value::Value;
 
 #[tokio::test]
 async fn instances_of_all_pages_become_targets() {
-    let answer = |asked: &str| {
-        let text = match asked {
+    let answer = |request: &str| {
+        let text = match request {
             "GetInstances {}" => {
                 r#"{"instances": [{"name": "one", "arn": "arn:1", "supportCode": "6/i-1",
                 "location": {"availabilityZone": "eu-central-1a", "regionName": "eu-central-1"},

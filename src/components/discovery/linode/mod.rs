@@ -88,7 +88,7 @@ impl Discovery for Linode {
 
     fn new(arguments: &LinodeArguments, context: &Context) -> Result<Self, ComponentError> {
         let api = http_url(API).map_err(ComponentError::new)?;
-        Self::at(&api, arguments, context)
+        Self::with_url(&api, arguments, context)
     }
 
     fn interval(&self) -> Duration {
@@ -121,7 +121,7 @@ impl Discovery for Linode {
 }
 
 impl Linode {
-    fn at(url: &Url, arguments: &LinodeArguments, context: &Context) -> Result<Self, ComponentError> {
+    fn with_url(url: &Url, arguments: &LinodeArguments, context: &Context) -> Result<Self, ComponentError> {
         Ok(Self {
             api: WebApi::new(&arguments.client, &context.user_agent, url)?,
             arguments: arguments.clone(),

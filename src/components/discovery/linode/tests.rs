@@ -9,13 +9,13 @@ use alluvium_lang::value::Value;
 
 #[tokio::test]
 async fn instances_of_all_pages_get_their_addresses() {
-    let (url, _server) = serve_api(|asked, _| {
-        if asked.headers["authorization"] != "Bearer hush" {
+    let (url, _server) = serve_api(|request, _| {
+        if request.headers["authorization"] != "Bearer hush" {
             let text = r#"{"errors": [{"reason": "Invalid Token"}]}"#;
             return (StatusCode::UNAUTHORIZED, text.to_owned());
         }
-        assert_eq!(asked.headers["x-filter"], r#"{"region":"eu-central"}"#);
-        let text = match asked.uri.to_string().as_str() {
+        assert_eq!(request.headers["x-filter"], r#"{"region":"eu-central"}"#);
+        let text = match request.uri.to_string().as_str() {
             "/linode/instances?page=1&page_size=500" => {
                 r#"{"page": 1, "pages": 2, "data": [{"id": 42, "label": "one", "image": "linode/debian12", "group": "g",
                 "region": "eu-central", "type": "g6-nanode-1", "status": "running", "hypervisor": "kvm",
@@ -45,7 +45,7 @@ async fn instances_of_all_pages_get_their_addresses() {
         let body = Body::new()
             .text("region", "eu-central")
             .with("bearer_token", Value::Secret(token.into()));
-        Linode::at(&url, &body.arguments(&DEFINITION), &Recorder::context())
+        Linode::with_url(&url, &body.arguments(&DEFINITION), &Recorder::context())
             .unwrap()
             .targets()
             .await

@@ -107,9 +107,9 @@ impl Application {
             .next()
             .filter(|_| self.is_in_container_network());
         let host = address.map_or(&task.host, |address| &address.ip_address);
-        let target = |(at, number, port): (usize, u32, Option<&Port>)| {
+        let target = |(index, number, port): (usize, u32, Option<&Port>)| {
             let mut labels = labels.clone();
-            labels.set("task", &task.id).set("port_index", at);
+            labels.set("task", &task.id).set("port_index", index);
             if let Some(port) = port {
                 labels.set_each(port.prefix, port.labels.into_iter().flatten());
             }
@@ -119,13 +119,13 @@ impl Application {
             return own
                 .iter()
                 .enumerate()
-                .map(|(at, number)| target((at, *number, None)))
+                .map(|(index, number)| target((index, *number, None)))
                 .collect();
         }
-        let chosen = |at: usize| own.get(at).filter(|_| own.len() == ports.len()).copied();
-        let ports = ports.iter().enumerate().map(|(at, port)| match port.number {
-            0 => (at, chosen(at).unwrap_or_default(), Some(port)),
-            number => (at, number, Some(port)),
+        let chosen = |index: usize| own.get(index).filter(|_| own.len() == ports.len()).copied();
+        let ports = ports.iter().enumerate().map(|(index, port)| match port.number {
+            0 => (index, chosen(index).unwrap_or_default(), Some(port)),
+            number => (index, number, Some(port)),
         });
         ports.map(target).collect()
     }

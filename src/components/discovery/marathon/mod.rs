@@ -101,10 +101,10 @@ impl Discovery for Marathon {
         let count = self.servers.len();
         let first = self.current.load(Ordering::Relaxed);
         let mut failures = Vec::new();
-        for at in (first..first + count).map(|at| at % count) {
-            match self.applications(&self.servers[at], &headers).await {
+        for index in (first..first + count).map(|index| index % count) {
+            match self.applications(&self.servers[index], &headers).await {
                 Ok(all) => {
-                    self.current.store(at, Ordering::Relaxed);
+                    self.current.store(index, Ordering::Relaxed);
                     return Ok(all.apps.iter().flat_map(Application::targets).collect());
                 }
                 Err(error) => failures.push(error),

@@ -47,12 +47,12 @@ async fn each_port_of_each_task_is_a_target_and_a_server_that_is_away_is_passed_
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
     let targets = recorder.exported_targets("targets");
-    let short: Vec<String> = targets
+    let shortened: Vec<String> = targets
         .iter()
         .map(|target| target.replace("__meta_marathon_", ""))
         .collect();
     assert_eq!(
-        short,
+        shortened,
         [
             "{__address__=h1:31500,app=/mapped,app_label_team_name=a,image=shop:1,port_index=0,\
              port_mapping_label_pprof=yes,task=m1}",

@@ -49,12 +49,12 @@ async fn each_instance_of_each_service_is_a_target() {
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
     let targets = recorder.exported_targets("targets");
-    let short: Vec<String> = targets
+    let shortened: Vec<String> = targets
         .iter()
         .map(|target| target.replace("__meta_nomad_", ""))
         .collect();
     assert_eq!(
-        short,
+        shortened,
         [
             "{__address__=10.0.0.1:28080,address=10.0.0.1,dc=dc1,namespace=a,node_id=n,service=web,\
              service_address=10.0.0.1,service_id=i1,service_port=28080,tags=,x,y,}",
@@ -67,8 +67,8 @@ async fn each_instance_of_each_service_is_a_target() {
         recorder.health().1
     );
     drop(server);
-    let again = body.with("allow_stale", Value::Bool(false));
-    running.component.update(again.arguments(&DEFINITION)).unwrap();
+    let updated = body.with("allow_stale", Value::Bool(false));
+    running.component.update(updated.arguments(&DEFINITION)).unwrap();
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
     let expected = format!("request to {base}/v1/services failed: ");
     assert!(recorder.health().1.starts_with(&expected), "{}", recorder.health().1);

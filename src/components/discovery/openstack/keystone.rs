@@ -30,7 +30,7 @@ const SHOWN: HeaderName = HeaderName::from_static("x-auth-token");
 pub(super) struct Keystone {
     api: WebApi,
     login: Login,
-    held: Expiring<Arc<Session>>,
+    cache: Expiring<Arc<Session>>,
 }
 
 /// The body of the login request. It contains the password, so `Debug` does not print it.
@@ -169,13 +169,13 @@ impl Keystone {
         Self {
             api,
             login,
-            held: Expiring::default(),
+            cache: Expiring::default(),
         }
     }
 
     /// Returns a valid session. Logs in if no valid session is cached.
     pub(super) async fn session(&self) -> Result<Arc<Session>, DiscoveryError> {
-        let session = self.held.get(self.log_in()).await;
+        let session = self.cache.get(self.log_in()).await;
         session.map_err(|error| DiscoveryError::Operation {
             operation: "cannot log in to OpenStack".to_owned(),
             source: Box::new(error),
@@ -184,7 +184,7 @@ impl Keystone {
 
     /// Discards the session, because the cloud may have rejected its token.
     pub(super) async fn forget(&self) {
-        self.held.forget().await;
+        self.cache.forget().await;
     }
 
     async fn log_in(&self) -> Result<Lasting<Arc<Session>>, DiscoveryError> {
@@ -225,12 +225,12 @@ impl Session {
             let own_region = text(own, "/region_id").or_else(|| text(own, "/region"));
             text(own, "/interface") == Some(interface) && own_region == Some(region)
         };
-        let found = endpoints.find(is_right).and_then(|own| text(own, "/url"));
-        let found = found.ok_or_else(|| {
+        let url = endpoints.find(is_right).and_then(|own| text(own, "/url"));
+        let url = url.ok_or_else(|| {
             let missing = format!("the cloud has no {interface} endpoint of {service} in region {region}");
             DiscoveryError::Configuration(missing.into())
         })?;
-        http_url(found).map_err(|error| DiscoveryError::Malformed {
+        http_url(url).map_err(|error| DiscoveryError::Malformed {
             description: format!("the endpoint of {service}"),
             source: error.into(),
         })

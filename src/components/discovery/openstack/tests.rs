@@ -18,16 +18,16 @@ type Asked = Arc<Mutex<Vec<String>>>;
 
 /// Starts the cloud. It issues a new token at each login and rejects the first token.
 async fn cloud() -> (String, Asked, Server) {
-    let asked: Asked = Arc::default();
-    let heard = asked.clone();
+    let requests: Asked = Arc::default();
+    let log = requests.clone();
     let router =
         Router::new().fallback(move |request: Request<HttpBody>| {
-            let heard = heard.clone();
+            let log = log.clone();
             async move {
                 let (head, body) = request.into_parts();
                 let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
                 let line = format!("{} {}", head.uri, String::from_utf8_lossy(&body));
-                heard.lock().push(line.trim().to_owned());
+                log.lock().push(line.trim().to_owned());
                 let host = head.headers["host"].to_str().unwrap();
                 let header = |name: &str| head.headers.get(name).map_or("", |value| value.to_str().unwrap());
                 let (mut token, mut status) = (String::new(), 200);
@@ -38,7 +38,7 @@ async fn cloud() -> (String, Asked, Server) {
                         .to_owned()
                 }
                 "/identity/v3/auth/tokens" => {
-                    token = format!("token{}", heard.lock().iter().filter(|line| line.contains("auth/tokens")).count());
+                    token = format!("token{}", log.lock().iter().filter(|line| line.contains("auth/tokens")).count());
                     status = 201;
                     let endpoint = |region: &str, interface: &str, path: &str| {
                         format!(r#"{{"interface": "{interface}", "region_id": "{region}",
@@ -88,7 +88,7 @@ async fn cloud() -> (String, Asked, Server) {
             }
         });
     let (url, server) = serve(router).await;
-    (url, asked, server)
+    (url, requests, server)
 }
 
 fn body(url: &str, role: &str, password: &str) -> Body {
@@ -108,7 +108,7 @@ fn openstack(body: &Body, environment: &Environment) -> OpenStack {
 
 #[tokio::test]
 async fn addresses_of_instances_become_targets_and_a_revoked_token_is_renewed() {
-    let (url, asked, _server) = cloud().await;
+    let (url, requests, _server) = cloud().await;
     let body = body(&url, "instance", "hush").with("all_tenants", Value::Bool(true));
     let openstack = openstack(&body, &Environment::from([]));
     let error = openstack.targets().await.unwrap_err().to_string();
@@ -134,8 +134,8 @@ async fn addresses_of_instances_become_targets_and_a_revoked_token_is_renewed() 
         ]
     );
     openstack.targets().await.unwrap();
-    let asked = asked.lock();
-    let logins: Vec<&String> = asked.iter().filter(|line| line.contains("auth/tokens")).collect();
+    let requests = requests.lock();
+    let logins: Vec<&String> = requests.iter().filter(|line| line.contains("auth/tokens")).collect();
     assert_eq!(logins.len(), 2, "one login for each token");
     let login = concat!(
         r#"/identity/v3/auth/tokens {"auth":{"identity":{"methods":["password"],"password":{"user":{"domain":"#,
@@ -147,7 +147,7 @@ async fn addresses_of_instances_become_targets_and_a_revoked_token_is_renewed() 
 
 #[tokio::test]
 async fn hypervisors_are_found_with_credentials_of_the_environment() {
-    let (url, asked, _server) = cloud().await;
+    let (url, requests, _server) = cloud().await;
     let body = Body::new()
         .text("region", "one")
         .text("role", "hypervisor")
@@ -171,7 +171,7 @@ async fn hypervisors_are_found_with_credentials_of_the_environment() {
         r#"/identity/v3/auth/tokens {"auth":{"identity":{"application_credential":{"id":"c1","secret":"hush"},"#,
         r#""methods":["application_credential"]}}}"#
     );
-    assert_eq!(asked.lock()[0], login);
+    assert_eq!(requests.lock()[0], login);
 }
 
 #[tokio::test]

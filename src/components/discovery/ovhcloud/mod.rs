@@ -118,13 +118,13 @@ impl FromValue for Endpoint {
     const KIND: Kind = Kind::String;
 
     fn from_value(name: &str, value: &value::Value) -> Result<Self, ArgumentError> {
-        let given = Arc::<str>::from_value(name, value)?;
-        let known = ENDPOINTS.iter().find(|(name, _)| **name == *given);
-        let url = known.map_or(&*given, |(_, url)| url);
+        let text = Arc::<str>::from_value(name, value)?;
+        let endpoint = ENDPOINTS.iter().find(|(name, _)| **name == *text);
+        let url = endpoint.map_or(&*text, |(_, url)| url);
         let names: Vec<&str> = ENDPOINTS.iter().map(|(name, _)| *name).collect();
         let unknown = |_| {
             wrong(format!(
-                "unknown {name} \"{given}\": must be a URL or one of {}",
+                "unknown {name} \"{text}\": must be a URL or one of {}",
                 names.join(", ")
             ))
         };
@@ -235,8 +235,8 @@ impl Ovhcloud {
     /// Returns the headers of a GET: the application and consumer keys, the time, and the signature.
     async fn signed(&self, url: &Url) -> Result<HeaderMap, ApiError> {
         let ask = || async {
-            let theirs: i64 = self.api.json(self.api.url(["auth", "time"])).await?;
-            Ok::<i64, ApiError>(theirs - Utc::now().timestamp())
+            let server_time: i64 = self.api.json(self.api.url(["auth", "time"])).await?;
+            Ok::<i64, ApiError>(server_time - Utc::now().timestamp())
         };
         let now = (Utc::now().timestamp() + self.ahead.get_or_try_init(ask).await?).to_string();
         let (secret, consumer) = (&self.arguments.application_secret.0.0, &self.arguments.consumer_key.0.0);
@@ -266,9 +266,9 @@ impl Ovhcloud {
 }
 
 /// Returns the last IPv4 and the last IPv6 address. Skips networks, except networks of a single address (`/32`).
-fn addresses(given: &[String]) -> (Option<String>, Option<String>) {
+fn addresses(texts: &[String]) -> (Option<String>, Option<String>) {
     let (mut ipv4, mut ipv6) = (None, None);
-    for text in given {
+    for text in texts {
         let address = text.strip_suffix("/32").unwrap_or(text);
         match address.parse::<IpAddr>() {
             Ok(address) if address.is_unspecified() => {}

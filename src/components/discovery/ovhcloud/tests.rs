@@ -13,9 +13,9 @@ use alluvium_lang::value::Value;
 
 /// Starts the API. Its clock is an hour ahead.
 async fn ovh() -> (Url, Server) {
-    serve_api(|asked, _| {
-        let (uri, header) = (asked.uri.to_string(), |name: &str| {
-            asked.headers[name].to_str().unwrap()
+    serve_api(|request, _| {
+        let (uri, header) = (request.uri.to_string(), |name: &str| {
+            request.headers[name].to_str().unwrap()
         });
         let now = Utc::now().timestamp() + 3600;
         if uri == "/1.0/auth/time" {

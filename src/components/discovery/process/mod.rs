@@ -45,7 +45,7 @@ pub(crate) const DEFINITION: Definition<ProcessArguments> = Definition {
 struct ProcessDiscovery {
     context: Context,
     arguments: Mutex<Arc<ProcessArguments>>,
-    found: Mutex<Found>,
+    processes: Mutex<Found>,
     changed: Notify,
 }
 
@@ -76,7 +76,7 @@ fn build(
     let component = ProcessDiscovery {
         context,
         arguments: Mutex::new(arguments),
-        found: Mutex::default(),
+        processes: Mutex::default(),
         changed: Notify::new(),
     };
     component.refresh(Look::All);
@@ -89,7 +89,7 @@ impl ProcessDiscovery {
         let all = look == Look::All;
         let arguments = self.arguments.lock().clone();
         let proc = Path::new("/proc");
-        let mut found = self.found.lock();
+        let mut processes = self.processes.lock();
         let pids = match pids() {
             Ok(pids) => pids,
             Err(error) => {
@@ -98,13 +98,13 @@ impl ProcessDiscovery {
             }
         };
         if all {
-            found.by_pid.clear();
-            found.passed_over.clear();
-            found.read = Some(Instant::now());
+            processes.by_pid.clear();
+            processes.passed_over.clear();
+            processes.read = Some(Instant::now());
         }
         let new: Vec<u32> = pids
             .into_iter()
-            .filter(|pid| !found.by_pid.contains_key(pid) && !found.passed_over.contains(pid))
+            .filter(|pid| !processes.by_pid.contains_key(pid) && !processes.passed_over.contains(pid))
             .collect();
         if new.is_empty() && !all {
             return;
@@ -117,21 +117,21 @@ impl ProcessDiscovery {
         for pid in new {
             match scan::target(proc, pid, &arguments.discover_config, &users) {
                 Some(target) => {
-                    found.by_pid.insert(pid, target);
+                    processes.by_pid.insert(pid, target);
                 }
                 None => {
-                    found.passed_over.insert(pid);
+                    processes.passed_over.insert(pid);
                 }
             }
         }
         let targets = scan::join(
-            found.by_pid.values().cloned().collect(),
+            processes.by_pid.values().cloned().collect(),
             &arguments.join.iter().collect::<Vec<_>>(),
         );
-        if targets != found.exported || all {
-            found.exported.clone_from(&targets);
-            let count = found.by_pid.len();
-            drop(found);
+        if targets != processes.exported || all {
+            processes.exported.clone_from(&targets);
+            let count = processes.by_pid.len();
+            drop(processes);
             targets::tell(&targets, &self.context.live);
             (self.context.exports)(BTreeMap::from([("targets".into(), targets::to_value(targets))]));
             (self.context.health)(HealthState::Healthy, format!("{count} processes found"));
@@ -142,7 +142,7 @@ impl ProcessDiscovery {
         loop {
             let is_due = {
                 let interval = self.arguments.lock().refresh_interval.get();
-                self.found.lock().read.is_none_or(|read| read.elapsed() >= interval)
+                self.processes.lock().read.is_none_or(|read| read.elapsed() >= interval)
             };
             let this = self.clone();
             tokio::task::spawn_blocking(move || this.refresh(if is_due { Look::All } else { Look::New }))
@@ -171,15 +171,15 @@ impl Component<ProcessArguments> for ProcessDiscovery {
     }
 
     fn show_live(&self, _arguments: &ProcessArguments, live: &LiveHandle) {
-        targets::tell(&self.found.lock().exported, live);
+        targets::tell(&self.processes.lock().exported, live);
     }
 
     fn debug_info(&self) -> Value {
-        let found = self.found.lock();
+        let processes = self.processes.lock();
         let number = |count: usize| Value::Number(Number::Int(i64::try_from(count).unwrap_or(i64::MAX)));
         Value::object([
-            ("processes", number(found.by_pid.len())),
-            ("targets", number(found.exported.len())),
+            ("processes", number(processes.by_pid.len())),
+            ("targets", number(processes.exported.len())),
         ])
     }
 }

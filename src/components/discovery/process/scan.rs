@@ -16,7 +16,7 @@ use alluvium_ebpf::proc::container_id_of;
 const MAX_TEXT: u64 = 128 << 10;
 
 /// Returns the target of one process, or `None` if the process has ended or is a kernel thread.
-pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
+pub(crate) fn target(proc: &Path, pid: u32, selection: &Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
     let folder = proc.join(pid.to_string());
     let link = |name: &str| {
         std::fs::read_link(folder.join(name))
@@ -38,26 +38,26 @@ pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32
         }
     };
     set(PID, pid.to_string());
-    if wanted.exe {
+    if selection.exe {
         set("__meta_process_exe", exe);
     }
-    if wanted.cwd {
+    if selection.cwd {
         set("__meta_process_cwd", link("cwd").unwrap_or_default());
     }
-    if wanted.commandline {
+    if selection.commandline {
         let line = text("cmdline").unwrap_or_default();
         set(
             "__meta_process_commandline",
             line.trim_end_matches('\0').replace('\0', " "),
         );
     }
-    if wanted.uid || wanted.username {
+    if selection.uid || selection.username {
         let uid = text("status").and_then(|status| uid_of(&status));
         if let Some(uid) = uid {
-            if wanted.uid {
+            if selection.uid {
                 set("__meta_process_uid", uid.to_string());
             }
-            if wanted.username {
+            if selection.username {
                 set(
                     "__meta_process_username",
                     users.get(&uid).map(ToString::to_string).unwrap_or_default(),
@@ -65,12 +65,12 @@ pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32
             }
         }
     }
-    if wanted.container_id || wanted.cgroup_path {
+    if selection.container_id || selection.cgroup_path {
         let cgroup = text("cgroup").unwrap_or_default();
-        if wanted.container_id {
+        if selection.container_id {
             set(CONTAINER_ID, container_id_of(&cgroup).to_owned());
         }
-        if wanted.cgroup_path {
+        if selection.cgroup_path {
             set("__meta_process_cgroup_path", cgroup.trim_end().replace('\n', ";"));
         }
     }
@@ -157,11 +157,11 @@ mod tests {
             uid: true,
             cgroup_path: true,
         };
-        let found = target(proc, own, &all, &users("root:x:0:0::/root:/bin/sh\nme:x:12:3:::\n")).unwrap();
-        assert_eq!(found[PID].as_ref(), own.to_string());
-        assert!(found["__meta_process_exe"].contains("alluvium"));
-        assert!(found.contains_key("__meta_process_cwd"));
-        assert!(found.contains_key("__meta_process_uid"));
+        let labels = target(proc, own, &all, &users("root:x:0:0::/root:/bin/sh\nme:x:12:3:::\n")).unwrap();
+        assert_eq!(labels[PID].as_ref(), own.to_string());
+        assert!(labels["__meta_process_exe"].contains("alluvium"));
+        assert!(labels.contains_key("__meta_process_cwd"));
+        assert!(labels.contains_key("__meta_process_uid"));
         let nothing = Wanted {
             exe: false,
             cwd: false,
@@ -189,12 +189,12 @@ mod tests {
             labels(&[("__meta_docker_container_id", "def"), ("pod", "other")]),
         ];
         let joined = join(processes, &others);
-        let short: Vec<_> = joined
+        let shortened: Vec<_> = joined
             .iter()
             .map(|target| (target.get(PID).map(AsRef::as_ref), target.get("pod").map(AsRef::as_ref)))
             .collect();
         assert_eq!(
-            short,
+            shortened,
             [
                 (Some("1"), Some("shop")),
                 (Some("2"), Some("mine")),

@@ -35,10 +35,10 @@ async fn resources_become_targets_with_their_parameters_if_asked_for() {
         .with("include_parameters", Value::Bool(true));
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
-    let short = || {
+    let shortened_targets = || {
         let targets = recorder.exported_targets("targets");
-        let short = targets.iter().map(|target| target.replace("__meta_puppetdb_", ""));
-        short.collect::<Vec<_>>()
+        let shortened = targets.iter().map(|target| target.replace("__meta_puppetdb_", ""));
+        shortened.collect::<Vec<_>>()
     };
     let one = |parameters: &str| {
         format!(
@@ -50,14 +50,14 @@ async fn resources_become_targets_with_their_parameters_if_asked_for() {
                query=resources { type = \"Class\" },resource=,title=Shop,type=Class}";
     let parameters = "parameter_labels_deep_er=y,parameter_labels_team_name=x,parameter_list=p,1,,parameter_on=true,\
                       parameter_port=6060,parameter_ratio=0.5,";
-    assert_eq!(short(), [&one(parameters), two], "{}", recorder.health().1);
+    assert_eq!(shortened_targets(), [&one(parameters), two], "{}", recorder.health().1);
 
     let without = body.clone().with("include_parameters", Value::Bool(false));
     running.component.update(without.arguments(&DEFINITION)).unwrap();
-    eventually("targets without parameters", || short() == [&one(""), two]).await;
+    eventually("targets without parameters", || shortened_targets() == [&one(""), two]).await;
 
-    let wrong = body.text("query", "nodes");
-    running.component.update(wrong.arguments(&DEFINITION)).unwrap();
+    let invalid = body.text("query", "nodes");
+    running.component.update(invalid.arguments(&DEFINITION)).unwrap();
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
     assert!(recorder.health().1.ends_with("PQL parse error at line 1, column 1"));
     running.stop().await;

@@ -24,9 +24,9 @@ pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) ->
     query.extend(arguments.name_filter.as_deref().map(|name| ("name", name)));
     query.extend(arguments.tags_filter.iter().flatten().map(|tag| ("tags", &**tag)));
     let zone = &*arguments.zone.0;
-    let all = async |what: &str, query: &[(&str, &str)], field: &str| {
+    let all = async |resource: &str, query: &[(&str, &str)], field: &str| {
         lists
-            .all(&["baremetal", "v1", "zones", zone, what], query, "page_size", field)
+            .all(&["baremetal", "v1", "zones", zone, resource], query, "page_size", field)
             .await
     };
     let servers = all("servers", &query, "/servers").await?;

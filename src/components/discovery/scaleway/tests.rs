@@ -29,12 +29,12 @@ async fn targets(body: Body) -> Result<Vec<String>, DiscoveryError> {
 
 #[tokio::test]
 async fn instances_are_reached_by_their_first_good_address() {
-    let (url, _server) = serve_api(|asked, _| {
-        if asked.headers["x-auth-token"] != "hush" {
+    let (url, _server) = serve_api(|request, _| {
+        if request.headers["x-auth-token"] != "hush" {
             let text = r#"{"type": "denied_authentication", "message": "authentication is denied"}"#;
             return (StatusCode::UNAUTHORIZED, text.to_owned());
         }
-        let text = match asked.uri.to_string().as_str() {
+        let text = match request.uri.to_string().as_str() {
             "/instance/v1/zones/fr-par-1/servers?project=p1&name=web&tags=a%2Cb&page=1&per_page=100" => {
                 let plain = vec!["{\"id\": \"without address\"}"; 99].join(",");
                 format!(
@@ -90,9 +90,9 @@ async fn instances_are_reached_by_their_first_good_address() {
 
 #[tokio::test]
 async fn bare_metal_servers_know_their_offer_and_system() {
-    let (url, _server) = serve_api(|asked, _| {
-        assert_eq!(asked.headers["x-auth-token"], "hush");
-        let text = match asked.uri.to_string().as_str() {
+    let (url, _server) = serve_api(|request, _| {
+        assert_eq!(request.headers["x-auth-token"], "hush");
+        let text = match request.uri.to_string().as_str() {
             "/baremetal/v1/zones/fr-par-1/servers?project_id=p1&name=web&tags=a&tags=b&page=1&page_size=100" => {
                 r#"{"servers": [{"id": "b1", "name": "metal", "zone": "fr-par-1", "status": "ready", "project_id": "p1",
                 "offer_id": "of2", "install": {"os_id": "os1"}, "tags": ["a"],

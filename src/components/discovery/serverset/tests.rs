@@ -21,7 +21,7 @@ fn target(path: &str, host: &str, shard: i64) -> String {
     )
 }
 
-fn short(recorder: &Recorder) -> Vec<String> {
+fn shortened_targets(recorder: &Recorder) -> Vec<String> {
     let targets = recorder.exported_targets("targets");
     targets
         .iter()
@@ -43,7 +43,7 @@ async fn members_become_targets_and_their_changes_are_followed() {
         .with("paths", list(&["/jobs/", "/late"]));
     let running = Running::start(&DEFINITION, &recorder, &body);
     let one = target("/jobs/shop/member_0000000001", "one", 0);
-    eventually("the first member", || short(&recorder) == [one.clone()]).await;
+    eventually("the first member", || shortened_targets(&recorder) == [one.clone()]).await;
     assert_eq!(
         recorder.health(),
         (HealthState::Unhealthy, "zookeeper has no node /late".to_owned())
@@ -54,7 +54,7 @@ async fn members_become_targets_and_their_changes_are_followed() {
     let two = target("/jobs/shop/member_0000000002", "two", 1);
     let late = target("/late/member_1", "late", 7);
     eventually("all members", || {
-        short(&recorder) == [one.clone(), two.clone(), late.clone()]
+        shortened_targets(&recorder) == [one.clone(), two.clone(), late.clone()]
     })
     .await;
     eventually("health", || {
@@ -66,7 +66,7 @@ async fn members_become_targets_and_their_changes_are_followed() {
     zookeeper.set("/late/member_1", &member("later", 7));
     let later = target("/late/member_1", "later", 7);
     eventually("the members that are left", || {
-        short(&recorder) == [two.clone(), later.clone()]
+        shortened_targets(&recorder) == [two.clone(), later.clone()]
     })
     .await;
     zookeeper.delete("/late/member_1");
@@ -75,7 +75,7 @@ async fn members_become_targets_and_their_changes_are_followed() {
         recorder.health().1 == "zookeeper has no node /late"
     })
     .await;
-    assert_eq!(short(&recorder), [two]);
+    assert_eq!(shortened_targets(&recorder), [two]);
 
     running.stop().await;
     eventually("no session is left", || zookeeper.sessions() == 0).await;

@@ -89,7 +89,7 @@ impl Discovery for Triton {
     fn new(arguments: &TritonArguments, context: &Context) -> Result<Self, ComponentError> {
         let url = format!("https://{}:{}", arguments.endpoint.0, arguments.port);
         let url = http_url(&url).map_err(|error| ComponentError(format!("endpoint: {error}")))?;
-        Self::at(&url, arguments, context)
+        Self::with_url(&url, arguments, context)
     }
 
     fn interval(&self) -> Duration {
@@ -129,7 +129,7 @@ impl Discovery for Triton {
 }
 
 impl Triton {
-    fn at(url: &Url, arguments: &TritonArguments, context: &Context) -> Result<Self, ComponentError> {
+    fn with_url(url: &Url, arguments: &TritonArguments, context: &Context) -> Result<Self, ComponentError> {
         let options = ClientOptions {
             tls: tls(arguments.tls_config.as_ref()),
             ..ClientOptions::new(context.user_agent.clone())

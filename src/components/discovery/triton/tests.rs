@@ -9,8 +9,8 @@ use alluvium_lang::value::Value;
 
 #[tokio::test]
 async fn containers_and_compute_nodes_become_targets() {
-    let (url, _server) = serve_api(|asked, _| {
-        let text = match asked.uri.to_string().as_str() {
+    let (url, _server) = serve_api(|request, _| {
+        let text = match request.uri.to_string().as_str() {
             "/v1/discover?groups=web%2Cdb" => {
                 r#"{"containers": [{"server_uuid": "s1", "vm_alias": "one", "vm_brand": "lx", "vm_image_uuid": "i1",
                 "vm_uuid": "m1", "groups": ["web", "db"]}]}"#
@@ -26,7 +26,7 @@ async fn containers_and_compute_nodes_become_targets() {
             .text("account", "me")
             .text("dns_suffix", "cns.example.com")
             .text("endpoint", "cmon.example.com");
-        let triton = Triton::at(&url, &body.arguments(&DEFINITION), &Recorder::context()).unwrap();
+        let triton = Triton::with_url(&url, &body.arguments(&DEFINITION), &Recorder::context()).unwrap();
         triton.targets().await.map(|targets| shorten(&targets))
     };
     let groups = Value::array([Value::string("web"), Value::string("db")]);

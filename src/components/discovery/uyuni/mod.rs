@@ -150,14 +150,14 @@ impl Uyuni {
         let endpoints: Vec<Endpoint> = self.call("system.monitoring.listEndpoints", &of_systems).await?;
         let networks: Vec<Network> = self.call("system.getNetworkForSystems", &of_systems).await?;
         let networks: BTreeMap<i64, &Network> = networks.iter().map(|network| (network.system_id, network)).collect();
-        let none = Network::default();
+        let no_network = Network::default();
         let target = |endpoint: &Endpoint| {
             let groups = groups
                 .get(&endpoint.system_id)
                 .into_iter()
                 .flat_map(|groups| groups.iter());
             let groups: Vec<&str> = groups.map(|group| &*group.name).collect();
-            let network = networks.get(&endpoint.system_id).copied().unwrap_or(&none);
+            let network = networks.get(&endpoint.system_id).copied().unwrap_or(&no_network);
             endpoint.target(network, &groups.join(&self.arguments.separator))
         };
         Ok(endpoints.iter().map(target).collect())

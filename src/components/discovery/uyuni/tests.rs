@@ -94,12 +94,12 @@ async fn endpoints_become_targets_and_a_lost_session_is_renewed() {
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
     let targets = recorder.exported_targets("targets");
-    let short: Vec<String> = targets
+    let shortened: Vec<String> = targets
         .iter()
         .map(|target| target.replace("__meta_uyuni_", ""))
         .collect();
     assert_eq!(
-        short,
+        shortened,
         [
             "{__address__=one:9100,endpoint_name=node,exporter=node_exporter,groups=blue,green,metrics_path=/metrics,\
              minion_hostname=one,primary_fqdn=one.example,proxy_module=m,scheme=https,system_id=1000}",
