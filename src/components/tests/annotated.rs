@@ -30,8 +30,8 @@ fn annotated(name: &str, ip: &str, annotations: &[(&str, &str)]) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_ten_rules_of_the_sample_give_alloys_targets() {
-    let taken: Arc<Mutex<BTreeSet<Labels>>> = Arc::default();
-    let noted = taken.clone();
+    let received: Arc<Mutex<BTreeSet<Labels>>> = Arc::default();
+    let noted = received.clone();
     let router = Router::new()
         .route(
             "/profile/push.v1.PusherService/Push",
@@ -91,11 +91,16 @@ async fn the_ten_rules_of_the_sample_give_alloys_targets() {
         let (controller, shutdown) = (controller.clone(), shutdown.clone());
         async move { controller.run(shutdown).await }
     });
-    let has = |pod: &str| taken.lock().iter().any(|labels| labels["kubernetes_pod_name"] == pod);
+    let has = |pod: &str| {
+        received
+            .lock()
+            .iter()
+            .any(|labels| labels["kubernetes_pod_name"] == pod)
+    };
     eventually("profiles of two pods", || has("named") && has("declared")).await;
     shutdown.cancel();
     running.await.unwrap();
-    let of = |pod: &str, service: &str| {
+    let labels_of = |pod: &str, service: &str| {
         let instance = format!("127.0.0.1:{port}");
         let pairs = [
             ("__name__", "goroutine"),
@@ -107,6 +112,6 @@ async fn the_ten_rules_of_the_sample_give_alloys_targets() {
         ];
         Labels::from(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())))
     };
-    let expected = BTreeSet::from([of("named", "cart"), of("declared", "shop/main")]);
-    assert_eq!(*taken.lock(), expected);
+    let expected = BTreeSet::from([labels_of("named", "cart"), labels_of("declared", "shop/main")]);
+    assert_eq!(*received.lock(), expected);
 }

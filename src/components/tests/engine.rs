@@ -18,24 +18,24 @@ use alluvium_wire::proto::push::PushRequest;
 
 type Taken = Arc<Mutex<Vec<Vec<(String, String)>>>>;
 
-async fn push(State(taken): State<Taken>, body: Bytes) -> &'static str {
+async fn push(State(received): State<Taken>, body: Bytes) -> &'static str {
     for series in PushRequest::decode(body).unwrap().series {
         let labels = series.labels.into_iter().map(|pair| (pair.name, pair.value)).collect();
-        taken.lock().push(labels);
+        received.lock().push(labels);
     }
     ""
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profile_flows_from_a_file_of_targets_to_a_server() {
-    let taken = Taken::default();
+    let received = Taken::default();
     let router = Router::new()
         .route("/push.v1.PusherService/Push", post(push))
         .route(
             "/debug/pprof/goroutine",
             get(|| async { Bytes::from_static(&[0x0a, 4, 8, 1, 16, 2]) }),
         )
-        .with_state(taken.clone());
+        .with_state(received.clone());
     let (url, _server) = serve(router).await;
     let address = url.trim_start_matches("http://");
     let folder = tempfile::tempdir().unwrap();
@@ -99,8 +99,8 @@ pyroscope.write "all" {{
         async move { controller.run(shutdown).await }
     });
     let has = |name: &str, value: &str| {
-        let wanted = (name.to_owned(), value.to_owned());
-        taken.lock().iter().any(|labels| labels.contains(&wanted))
+        let expected = (name.to_owned(), value.to_owned());
+        received.lock().iter().any(|labels| labels.contains(&expected))
     };
     eventually("a profile", || has("stage", "one")).await;
     for (name, value) in [
@@ -109,10 +109,10 @@ pyroscope.write "all" {{
         ("__name__", "goroutine"),
         ("instance", address),
     ] {
-        assert!(has(name, value), "{name}={value} in {:?}", taken.lock());
+        assert!(has(name, value), "{name}={value} in {:?}", received.lock());
     }
     assert!(
-        taken
+        received
             .lock()
             .iter()
             .flatten()
@@ -133,15 +133,15 @@ pyroscope.write "all" {{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_program_profiles_itself_without_a_socket() {
-    let taken = Taken::default();
+    let received = Taken::default();
     let router = Router::new()
         .route("/push.v1.PusherService/Push", post(push))
-        .with_state(taken.clone());
+        .with_state(received.clone());
     let (url, _server) = serve(router).await;
     let folder = tempfile::tempdir().unwrap();
     let own_http = OwnHttp::new("alloy.internal:12345");
-    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-    let noted = asked.clone();
+    let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = requests.clone();
     own_http.set(Arc::new(move |request: http::Request<Bytes>| {
         noted.lock().push(request.uri().to_string());
         Box::pin(async { http::Response::new(Bytes::from_static(&[0x0a, 4, 8, 1, 16, 2])) })
@@ -179,10 +179,13 @@ pyroscope.write "all" {{
     });
     let service = ("service_name".to_owned(), "collector".to_owned());
     eventually("a profile of the collector", || {
-        taken.lock().iter().any(|labels| labels.contains(&service))
+        received.lock().iter().any(|labels| labels.contains(&service))
     })
     .await;
-    assert_eq!(asked.lock().first().map(String::as_str), Some("/debug/pprof/goroutine"));
+    assert_eq!(
+        requests.lock().first().map(String::as_str),
+        Some("/debug/pprof/goroutine")
+    );
     shutdown.cancel();
     running.await.unwrap();
 }

@@ -14,17 +14,17 @@ use alluvium_pipeline::component::live::{TimedEntry, Watch};
 use alluvium_pipeline::run::live::WatchError;
 use alluvium_pipeline::{Controller, Options};
 
-/// Reads entries until one matches `wanted`, and returns it. All earlier entries are dropped.
-async fn until(watch: &mut Watch, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
+/// Reads entries until `matches` accepts one, and returns it. All earlier entries are dropped.
+async fn read_until(watch: &mut Watch, subject: &str, matches: impl Fn(&Json) -> bool) -> Json {
     let deadline = Instant::now() + Duration::from_mins(1);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let batch = tokio::time::timeout(left, watch.next()).await;
         let batch = batch
-            .unwrap_or_else(|_| panic!("waited for {what}"))
+            .unwrap_or_else(|_| panic!("waited for {subject}"))
             .expect("the watch goes on");
-        if let Some(found) = batch.entries.iter().map(TimedEntry::json).find(&wanted) {
-            return found;
+        if let Some(entry) = batch.entries.iter().map(TimedEntry::json).find(&matches) {
+            return entry;
         }
     }
 }
@@ -106,13 +106,13 @@ pyroscope.write "all" {{
 
     // A new watcher also receives the current values, even if they do not change.
     let mut file = controller.watch("discovery.file.all", 1.0).unwrap();
-    let entry = until(&mut file, "a target", |entry| entry["labels"]["app"] == "shop").await;
+    let entry = read_until(&mut file, "a target", |entry| entry["labels"]["app"] == "shop").await;
     assert_eq!(
         (&entry["kind"], &entry["component"]),
         (&"target".into(), &"discovery.file.all".into())
     );
     let mut relabel = controller.watch("discovery.relabel.all", 1.0).unwrap();
-    let entry = until(&mut relabel, "a dropped target", |entry| entry["after"].is_null()).await;
+    let entry = read_until(&mut relabel, "a dropped target", |entry| entry["after"].is_null()).await;
     assert_eq!(entry["before"]["app"], "old");
     assert_eq!(entry["steps"][0]["set"]["service_name"], "old");
     assert_eq!(
@@ -121,21 +121,21 @@ pyroscope.write "all" {{
     );
 
     let mut scrape = controller.watch("pyroscope.scrape.all", 1.0).unwrap();
-    let entry = until(&mut scrape, "a scrape", |entry| entry["kind"] == "scrape").await;
+    let entry = read_until(&mut scrape, "a scrape", |entry| entry["kind"] == "scrape").await;
     assert_eq!((&entry["outcome"], &entry["bytes"]), (&"forwarded".into(), &8.into()));
-    let entry = until(&mut scrape, "a profile", |entry| entry["kind"] == "profile").await;
+    let entry = read_until(&mut scrape, "a profile", |entry| entry["kind"] == "profile").await;
     assert_eq!(
         (&entry["samples"], &entry["profileType"]),
         (&1.into(), &"goroutine".into())
     );
     let mut changed = controller.watch("pyroscope.relabel.all", 1.0).unwrap();
-    let entry = until(&mut changed, "a relabeled profile", |entry| entry["kind"] == "relabel").await;
+    let entry = read_until(&mut changed, "a relabeled profile", |entry| entry["kind"] == "relabel").await;
     assert_eq!(
         (&entry["of"], &entry["steps"][0]["removed"][0]),
         (&"profile".into(), &"app".into())
     );
     let mut write = controller.watch("pyroscope.write.all", 1.0).unwrap();
-    let entry = until(&mut write, "a write", |entry| entry["kind"] == "write").await;
+    let entry = read_until(&mut write, "a write", |entry| entry["kind"] == "write").await;
     assert_eq!((&entry["ok"], &entry["endpoint"]), (&true.into(), &url.as_str().into()));
 
     // Flows are counted even if no watcher exists.

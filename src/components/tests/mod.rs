@@ -32,8 +32,8 @@ fn every_schema_is_sorted_documented_and_has_defaults_of_its_types() {
             definition.name()
         );
         check(definition.name(), definition.arguments());
-        if let Err(wrong) = alluvium_lang::decode::defaults(definition.arguments()) {
-            panic!("{}: {}", definition.name(), wrong.render());
+        if let Err(diagnostics) = alluvium_lang::decode::defaults(definition.arguments()) {
+            panic!("{}: {}", definition.name(), diagnostics.render());
         }
     }
 }

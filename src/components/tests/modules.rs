@@ -31,12 +31,12 @@ declare "targets" {{
 #[tokio::test(flavor = "multi_thread")]
 async fn modules_over_http_are_followed_and_bad_answers_change_nothing() {
     let answer = Arc::new(Mutex::new((StatusCode::OK, module("one:1"))));
-    let given = answer.clone();
+    let shared = answer.clone();
     let router = Router::new().route(
         "/lib/module.alloy",
         get(move |headers: HeaderMap| {
             let known = headers.get("authorization").is_some_and(|value| value == "Bearer hush");
-            let answer = given.lock().clone();
+            let answer = shared.lock().clone();
             async move {
                 if known {
                     answer
@@ -81,7 +81,7 @@ lib.targets "t" {{ }}
     assert!(exports().contains("one:1"));
     *answer.lock() = (StatusCode::OK, module("two:2"));
     eventually("the new module", || exports().contains("two:2")).await;
-    for wrong in [
+    for invalid in [
         (StatusCode::INTERNAL_SERVER_ERROR, module("three:3")),
         (StatusCode::OK, "declare {".to_owned()),
         (
@@ -89,7 +89,7 @@ lib.targets "t" {{ }}
             "import.file \"x\" {\n\tfilename = \"/etc/passwd\"\n}\n".to_owned(),
         ),
     ] {
-        *answer.lock() = wrong;
+        *answer.lock() = invalid;
         eventually("the trouble to show", || controller.unhealthy() == ["import.http.lib"]).await;
         assert!(exports().contains("two:2"));
         *answer.lock() = (StatusCode::OK, module("two:2"));

@@ -22,7 +22,7 @@ use alluvium_wire::client::{ClientOptions, HttpClient};
 #[derive(Default)]
 struct Server {
     is_down: AtomicBool,
-    came: Mutex<Vec<(String, HeaderMap, Bytes)>>,
+    uploads: Mutex<Vec<(String, HeaderMap, Bytes)>>,
 }
 
 async fn ingest(
@@ -34,7 +34,7 @@ async fn ingest(
     if server.is_down.load(Ordering::Relaxed) {
         return StatusCode::SERVICE_UNAVAILABLE;
     }
-    server.came.lock().push((query.unwrap_or_default(), headers, body));
+    server.uploads.lock().push((query.unwrap_or_default(), headers, body));
     StatusCode::OK
 }
 
@@ -86,14 +86,14 @@ async fn an_upload_that_was_answered_arrives_after_a_kill() {
         receive.kill().await;
         write.kill().await;
     }
-    assert!(server.came.lock().is_empty());
+    assert!(server.uploads.lock().is_empty());
     server.is_down.store(false, Ordering::Relaxed);
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
     let write = AnyRunning::start(find("pyroscope.write").unwrap(), &recorder, &write_body(&url));
-    eventually("all uploads", || server.came.lock().len() == 20).await;
-    let mut came = server.came.lock().clone();
-    came.sort_by_key(|(query, ..)| query.clone());
-    let (query, headers, body) = &came[0];
+    eventually("all uploads", || server.uploads.lock().len() == 20).await;
+    let mut uploads = server.uploads.lock().clone();
+    uploads.sort_by_key(|(query, ..)| query.clone());
+    let (query, headers, body) = &uploads[0];
     assert_eq!(
         query,
         "name=shop.cpu%7Bcluster%3Deu-1%2Cn%3D0%7D&from=1&until=2&format=jfr"

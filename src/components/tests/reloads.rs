@@ -40,7 +40,7 @@ const GROWTH_BYTES: u64 = 16 << 20;
 struct Book {
     next: AtomicUsize,
     /// True for each profile that a source has sent without an error.
-    taken: Mutex<Vec<bool>>,
+    accepted: Mutex<Vec<bool>>,
     /// Number and error of each profile that a source could not send.
     refused: Mutex<Vec<(usize, String)>>,
     /// For each kind of sink, the number of times that its sinks received each profile.
@@ -55,7 +55,7 @@ static BOOK: OnceLock<Book> = OnceLock::new();
 fn book() -> &'static Book {
     BOOK.get_or_init(|| Book {
         next: AtomicUsize::new(0),
-        taken: Mutex::new(touched(false)),
+        accepted: Mutex::new(touched(false)),
         refused: Mutex::default(),
         received: [Mutex::new(touched(0)), Mutex::new(touched(0))],
         stubborn: AtomicBool::new(false),
@@ -116,7 +116,7 @@ impl Component<SourceArguments> for Source {
                     pprof: Bytes::from_static(&[0x0a, 4, 8, 1, 16, 2]),
                 };
                 match self.fanout.append(vec![profile]).await.pop() {
-                    None => book().taken.lock()[number] = true,
+                    None => book().accepted.lock()[number] = true,
                     Some(refused) => book().refused.lock().push((number, refused.error.message)),
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -176,8 +176,8 @@ impl ProfileSink for SinkReceiver {
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(async move {
             let Some(sink) = self.0.upgrade() else {
-                let gone = SinkError::new(SinkErrorKind::Gone, "the sink has ended");
-                return gone.for_all(profiles.len());
+                let error = SinkError::new(SinkErrorKind::Gone, "the sink has ended");
+                return error.for_all(profiles.len());
             };
             tokio::time::sleep(Duration::from_millis(1)).await;
             let mut received = book().received[sink.kind].lock();
@@ -218,15 +218,15 @@ fn configuration(random: &mut StdRng) -> String {
     }
     let sources: Vec<usize> = (0..3).filter(|_| random.random_bool(0.8)).collect();
     for label in sources {
-        let near = match relabels.get(random.random_range(0..4)) {
+        let first_receiver = match relabels.get(random.random_range(0..4)) {
             Some(relabel) => format!("pyroscope.relabel.r{relabel}.receiver"),
             None => format!("test.sink.{}.receiver", sinks[0]),
         };
-        let far = format!("test.sink.{}.receiver", sinks[1]);
+        let second_receiver = format!("test.sink.{}.receiver", sinks[1]);
         let list = match random.random_range(0..3) {
-            0 => near,
-            1 => far,
-            _ => format!("{near}, {far}"),
+            0 => first_receiver,
+            1 => second_receiver,
+            _ => format!("{first_receiver}, {second_receiver}"),
         };
         let _ = writeln!(
             text,
@@ -286,10 +286,10 @@ fn tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-async fn until(what: &str, mut done: impl FnMut() -> bool) {
+async fn wait_until(subject: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !done() {
-        assert!(Instant::now() < deadline, "timeout while waiting: {what}");
+        assert!(Instant::now() < deadline, "timeout while waiting: {subject}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -300,12 +300,16 @@ fn reloads_at_random_lose_double_and_leave_nothing() {
         .args(["tests::reloads::the_storm", "--exact", "--ignored", "--nocapture"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
+    assert!(
+        output.status.success() && stdout.contains("1 passed"),
+        "{stdout}\n{errors}"
+    );
     println!(
         "{}",
-        said.lines()
+        stdout
+            .lines()
             .find(|line| line.contains(" reloads in "))
             .unwrap_or_default()
     );
@@ -336,7 +340,7 @@ async fn the_storm() {
     let (tasks_before, files_before) = (tasks(), open_files());
 
     let started = Instant::now();
-    let (mut good, mut bad, mut warm) = (0, 0, 0);
+    let (mut accepted, mut rejected, mut warm) = (0, 0, 0);
     let mut before = running(&controller);
     for round in 0..number {
         let mut text = configuration(&mut random);
@@ -351,14 +355,14 @@ async fn the_storm() {
         book().stubborn.store(false, Ordering::SeqCst);
         let now = running(&controller);
         if let Err(diagnostics) = &result {
-            bad += 1;
+            rejected += 1;
             assert!(broken, "seed {seed} round {round}: {diagnostics:?}\n{text}");
             assert_eq!(
                 now, before,
                 "seed {seed} round {round}: a failed reload changed something\n{text}"
             );
         } else {
-            good += 1;
+            accepted += 1;
             assert!(
                 !broken || refuses,
                 "seed {seed} round {round}: a mistake was accepted\n{text}"
@@ -375,13 +379,13 @@ async fn the_storm() {
     let end = resident_bytes();
     let took = started.elapsed();
     load(calm).await.unwrap();
-    until("all tasks and files are gone", || {
+    wait_until("all tasks and files are gone", || {
         tasks() <= tasks_before && open_files() <= files_before
     })
     .await;
 
     let sent = book().next.load(Ordering::SeqCst);
-    let (taken, refused) = (book().taken.lock().clone(), book().refused.lock().clone());
+    let (accepted_by_index, refused) = (book().accepted.lock().clone(), book().refused.lock().clone());
     let received = [book().received[0].lock().clone(), book().received[1].lock().clone()];
     let times = |profile: usize| (received[0][profile], received[1][profile]);
     assert!(
@@ -399,7 +403,7 @@ async fn the_storm() {
         "seed {seed}: lost {lost:?}, doubled {doubled:?}"
     );
     assert!(
-        taken.iter().take(sent).all(|taken| *taken),
+        accepted_by_index.iter().take(sent).all(|is_accepted| *is_accepted),
         "seed {seed}: a source was aborted"
     );
     assert!(sent > number / 10, "seed {seed}: only {sent} profiles were sent");
@@ -411,8 +415,8 @@ async fn the_storm() {
     stop.cancel();
     engine.await.unwrap();
     println!(
-        "{number} reloads in {:.1} s ({good} in force, {bad} refused, seed {seed}): {sent} profiles, none lost, none \
-         doubled; memory grew by {} KiB to {} MiB",
+        "{number} reloads in {:.1} s ({accepted} in force, {rejected} refused, seed {seed}): {sent} profiles, \
+         none lost, none doubled; memory grew by {} KiB to {} MiB",
         took.as_secs_f64(),
         grown >> 10,
         end >> 20

@@ -28,8 +28,8 @@ declare "targets" {{
 #[tokio::test(flavor = "multi_thread")]
 async fn targets_and_modules_follow_a_file_and_a_url() {
     let answer = Arc::new(Mutex::new(r#"[{"__address__": "one:1"}]"#.to_owned()));
-    let given = answer.clone();
-    let router = Router::new().route("/targets", get(move || std::future::ready(given.lock().clone())));
+    let shared = answer.clone();
+    let router = Router::new().route("/targets", get(move || std::future::ready(shared.lock().clone())));
     let (url, _server) = serve(router).await;
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);

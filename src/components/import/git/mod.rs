@@ -78,7 +78,7 @@ arguments! {
 
 /// Declares a type for a text that is passed to `git`, with its check and the error for a text that fails the check.
 macro_rules! texts {
-    ($( $(#[doc = $doc:literal])+ $name:ident: $is_good:expr, $wrong:literal; )+) => { $(
+    ($( $(#[doc = $doc:literal])+ $name:ident: $is_valid:expr, $reason:literal; )+) => { $(
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub(crate) struct $name(Arc<str>);
@@ -88,8 +88,8 @@ macro_rules! texts {
 
             fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
                 let text = Arc::<str>::from_value(name, value)?;
-                let is_good: fn(&str) -> bool = $is_good;
-                if is_good(&text) { Ok(Self(text)) } else { Err(wrong($wrong)) }
+                let is_valid: fn(&str) -> bool = $is_valid;
+                if is_valid(&text) { Ok(Self(text)) } else { Err(wrong($reason)) }
             }
         }
     )+ };

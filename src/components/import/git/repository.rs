@@ -153,17 +153,17 @@ impl Repository {
     }
 
     fn read(&self, path: &str) -> Result<Vec<(String, String)>, GitError> {
-        let at = self.folder.join(path);
-        let place = self.place();
+        let file_or_folder = self.folder.join(path);
+        let url = self.display_url();
         let text = |file: &Path, name: String| match std::fs::read_to_string(file) {
             Ok(text) => Ok((name, text)),
             Err(source) => Err(GitError::Read { name, source }),
         };
-        if !at.is_dir() {
-            return Ok(vec![text(&at, format!("{place}/{path}"))?]);
+        if !file_or_folder.is_dir() {
+            return Ok(vec![text(&file_or_folder, format!("{url}/{path}"))?]);
         }
-        let entries = std::fs::read_dir(&at).map_err(|source| GitError::List {
-            name: format!("{place}/{path}"),
+        let entries = std::fs::read_dir(&file_or_folder).map_err(|source| GitError::List {
+            name: format!("{url}/{path}"),
             source,
         })?;
         let mut texts = Vec::new();
@@ -174,14 +174,14 @@ impl Repository {
                 .is_some_and(|ending| ending == "alloy" || ending == "river");
             if known && file.is_file() {
                 let name = entry.file_name();
-                texts.push(text(&file, format!("{place}/{path}/{}", name.display()))?);
+                texts.push(text(&file, format!("{url}/{path}/{}", name.display()))?);
             }
         }
         Ok(texts)
     }
 
     /// Returns the repository's URL for errors and diagnostics, without user name and password.
-    fn place(&self) -> String {
+    fn display_url(&self) -> String {
         match self.url.split_once("://") {
             Some((scheme, rest)) => {
                 let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -203,7 +203,7 @@ impl Repository {
             .env_remove("GIT_DIR")
             .env_remove("GIT_WORK_TREE")
             .kill_on_drop(true);
-        let command = format!("git {} of {}", arguments.first().unwrap_or(&""), self.place());
+        let command = format!("git {} of {}", arguments.first().unwrap_or(&""), self.display_url());
         let output = handle.block_on(async { tokio::time::timeout(TIMEOUT, git.output()).await });
         let output = match output {
             Err(_) => {
@@ -219,10 +219,16 @@ impl Repository {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().replace(&self.url, &self.place()).replace('\n', "; ");
-        let said: String = said.chars().take(MAX_ERROR).collect();
-        Err(GitError::Failed { command, output: said })
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let message = stderr
+            .trim()
+            .replace(&self.url, &self.display_url())
+            .replace('\n', "; ");
+        let message: String = message.chars().take(MAX_ERROR).collect();
+        Err(GitError::Failed {
+            command,
+            output: message,
+        })
     }
 
     fn access(&self) -> Result<Access, GitError> {
@@ -308,10 +314,10 @@ impl Repository {
 
     /// Returns the scheme and host of the repository.
     fn server(&self) -> String {
-        let place = self.place();
-        match place.split_once("://") {
+        let url = self.display_url();
+        match url.split_once("://") {
             Some((scheme, rest)) => format!("{scheme}://{}", rest.split('/').next().unwrap_or(rest)),
-            None => place,
+            None => url,
         }
     }
 

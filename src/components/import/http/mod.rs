@@ -37,8 +37,8 @@ struct Remote {
 
 impl Fetch for Remote {
     fn fetch(&self) -> Result<Exports, FetchError> {
-        let asked = self.request.ask();
-        let text = Value::string(asked.map_err(|error| FetchError::Remote(error.into()))?);
+        let response = self.request.ask();
+        let text = Value::string(response.map_err(|error| FetchError::Remote(error.into()))?);
         let folder = fetch::folder(&self.request.url);
         Ok(source::module([(self.name.clone(), text)], Some(folder)))
     }

@@ -71,9 +71,9 @@ impl Discovery for FileMatch {
     type Arguments = FileMatchArguments;
 
     fn new(arguments: &FileMatchArguments, _context: &Context) -> Result<Self, ComponentError> {
-        let watches = arguments.path_targets.iter().enumerate().map(|(place, target)| {
+        let watches = arguments.path_targets.iter().enumerate().map(|(index, target)| {
             let watch = Watch::new(target);
-            watch.map_err(|error| ComponentError(format!("path_targets[{place}]: {error}")))
+            watch.map_err(|error| ComponentError(format!("path_targets[{index}]: {error}")))
         });
         Ok(Self {
             watches: watches.collect::<Result<_, _>>()?,
@@ -90,12 +90,12 @@ impl Discovery for FileMatch {
         let (watches, max_age) = (self.watches.clone(), self.max_age);
         let looked = tokio::task::spawn_blocking(move || {
             let oldest = SystemTime::now().checked_sub(max_age).filter(|_| !max_age.is_zero());
-            let found = watches.iter().map(|watch| watch.targets(oldest));
-            found.collect::<Result<Vec<_>, PatternError>>()
+            let targets = watches.iter().map(|watch| watch.targets(oldest));
+            targets.collect::<Result<Vec<_>, PatternError>>()
         });
-        let found = looked.await.map_err(DiscoveryError::Search)?;
-        let found = found.map_err(|error| DiscoveryError::Configuration(error.into()))?;
-        Ok(found.into_iter().flatten().collect())
+        let targets = looked.await.map_err(DiscoveryError::Search)?;
+        let targets = targets.map_err(|error| DiscoveryError::Configuration(error.into()))?;
+        Ok(targets.into_iter().flatten().collect())
     }
 }
 

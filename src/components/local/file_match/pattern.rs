@@ -63,8 +63,8 @@ impl Pattern {
     pub(super) fn files(&self) -> Result<BTreeSet<PathBuf>, PatternError> {
         let mut files = BTreeSet::new();
         for pattern in &self.0 {
-            let found = glob::glob_with(pattern.as_str(), OPTIONS).map_err(PatternError::Search)?;
-            for path in found {
+            let paths = glob::glob_with(pattern.as_str(), OPTIONS).map_err(PatternError::Search)?;
+            for path in paths {
                 match path {
                     Ok(path) => files.insert(path),
                     Err(error) => {
@@ -115,16 +115,16 @@ fn first_braces(text: &str) -> Result<Option<Braces<'_>>, PatternError> {
         return Ok(None);
     };
     let (mut depth, mut start, mut choices) = (0, 0, Vec::new());
-    for (at, character) in rest.char_indices() {
+    for (index, character) in rest.char_indices() {
         match character {
             '{' => depth += 1,
             ',' if depth == 0 => {
-                choices.push(&rest[start..at]);
-                start = at + 1;
+                choices.push(&rest[start..index]);
+                start = index + 1;
             }
             '}' if depth == 0 => {
-                choices.push(&rest[start..at]);
-                let after = &rest[at + 1..];
+                choices.push(&rest[start..index]);
+                let after = &rest[index + 1..];
                 return Ok(Some(Braces { before, choices, after }));
             }
             '}' => depth -= 1,
@@ -154,9 +154,9 @@ mod tests {
         );
         let error = alternatives("/{a").unwrap_err().to_string();
         assert_eq!(error, "`/{a` has a brace that is not closed");
-        let many = "{a,b}".repeat(20);
+        let braces = "{a,b}".repeat(20);
         assert!(
-            alternatives(&many)
+            alternatives(&braces)
                 .unwrap_err()
                 .to_string()
                 .ends_with("has more than 256 alternatives")

@@ -67,7 +67,7 @@ async fn files_become_targets_and_are_followed() {
     eventually("the recent file", || names() == ["/a.log"]).await;
     assert_eq!(recorder.health(), (HealthState::Healthy, "1 targets found".to_owned()));
 
-    for (wrong, reason) in [
+    for (invalid, reason) in [
         (body("[", ""), "path_targets[0]: __path__: "),
         (body("{a", ""), "path_targets[0]: __path__: "),
         (
@@ -75,7 +75,7 @@ async fn files_become_targets_and_are_followed() {
             "path_targets[0]: the target has no label __path__",
         ),
     ] {
-        let error = running.component.update(wrong.arguments(&DEFINITION)).unwrap_err();
+        let error = running.component.update(invalid.arguments(&DEFINITION)).unwrap_err();
         assert!(error.0.starts_with(reason), "{error}");
     }
     running.stop().await;

@@ -45,8 +45,8 @@ struct Remote {
 
 impl Fetch for Remote {
     fn fetch(&self) -> Result<Exports, FetchError> {
-        let asked = self.request.ask();
-        let text = asked.map_err(|error| FetchError::Remote(error.into()))?;
+        let response = self.request.ask();
+        let text = response.map_err(|error| FetchError::Remote(error.into()))?;
         Ok(source::content(text.trim(), self.is_secret.into()))
     }
 

@@ -17,16 +17,16 @@ use alluvium_pipeline::component::HealthState;
 #[derive(Default)]
 struct Peer {
     answer: Mutex<(StatusCode, Vec<u8>)>,
-    asked: AtomicUsize,
+    request_count: AtomicUsize,
     last: Mutex<String>,
 }
 
 impl Peer {
     async fn start() -> (Arc<Self>, String, Server) {
         let peer = Arc::new(Self::default());
-        let given = peer.clone();
+        let shared = peer.clone();
         let router = Router::new().fallback(move |request: Request<HttpBody>| {
-            let peer = given.clone();
+            let peer = shared.clone();
             async move {
                 let (parts, body) = request.into_parts();
                 let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
@@ -43,7 +43,7 @@ impl Peer {
                     header("x-one"),
                     String::from_utf8_lossy(&body)
                 );
-                peer.asked.fetch_add(1, Ordering::SeqCst);
+                peer.request_count.fetch_add(1, Ordering::SeqCst);
                 peer.answer.lock().clone()
             }
         });
@@ -148,7 +148,7 @@ async fn the_request_is_what_the_arguments_say_and_an_update_asks_once() {
     let error = update(&running, body(&format!("{url}/e"))).await.unwrap_err();
     assert!(error.contains("404"), "{error}");
     assert_eq!(
-        peer.asked.load(Ordering::SeqCst),
+        peer.request_count.load(Ordering::SeqCst),
         3,
         "one request for each set of arguments"
     );
@@ -183,27 +183,27 @@ fn the_arguments_are_checked() {
         let error = body.read(&DEFINITION).err()?;
         error.split_once(": ").map(|(path, _)| path.to_owned())
     };
-    let good = || body("http://localhost/x");
-    assert_eq!(check(good()), None);
+    let valid_body = || body("http://localhost/x");
+    assert_eq!(check(valid_body()), None);
     assert_eq!(
-        check(good().text("poll_frequency", "0s")).as_deref(),
+        check(valid_body().text("poll_frequency", "0s")).as_deref(),
         Some("poll_frequency")
     );
     assert_eq!(
-        check(good().text("poll_timeout", "0s")).as_deref(),
+        check(valid_body().text("poll_timeout", "0s")).as_deref(),
         Some("poll_timeout")
     );
     assert_eq!(
-        check(good().text("poll_timeout", "1m")).as_deref(),
+        check(valid_body().text("poll_timeout", "1m")).as_deref(),
         Some("poll_timeout")
     );
-    assert_eq!(check(good().text("method", "G T")).as_deref(), Some("method"));
+    assert_eq!(check(valid_body().text("method", "G T")).as_deref(), Some("method"));
     assert_eq!(check(body("ftp://localhost/x")).as_deref(), Some("url"));
     let headers = Value::object([("a b", Value::string("1"))]);
-    assert_eq!(check(good().with("headers", headers)).as_deref(), Some("headers"));
-    let both = Body::new()
+    assert_eq!(check(valid_body().with("headers", headers)).as_deref(), Some("headers"));
+    let two_credentials = Body::new()
         .with("bearer_token", Value::Secret("x".into()))
         .text("bearer_token_file", "y");
-    let path = check(good().block("client", both));
+    let path = check(valid_body().block("client", two_credentials));
     assert!(path.is_some_and(|path| path.starts_with("client")));
 }

@@ -41,9 +41,9 @@ async fn a_secret_is_followed_stays_secret_and_trouble_leaves_the_last_values() 
     eventually("the new value", || holds("new")).await;
     server.delete("secrets", "shop", "db");
     eventually("trouble", || recorder.health().0 == HealthState::Unhealthy).await;
-    let said = recorder.health().1;
+    let message = recorder.health().1;
     assert_eq!(
-        said,
+        message,
         "cannot get /api/v1/namespaces/shop/secrets/db: the server answered 404 Not Found: secrets \"db\" not found"
     );
     assert!(holds("new"));

@@ -131,13 +131,13 @@ fn the_arguments_are_checked() {
         check(Body::new().text("path", "s3://bucket/")),
         "path: `s3://bucket/` must be s3://BUCKET/KEY"
     );
-    let good = || Body::new().text("path", "s3://bucket/key");
+    let valid_body = || Body::new().text("path", "s3://bucket/key");
     assert_eq!(
-        check(good().text("poll_frequency", "30s")),
+        check(valid_body().text("poll_frequency", "30s")),
         "poll_frequency: poll_frequency must be greater than 30s"
     );
     assert_eq!(
-        check(good().block("client", Body::new().text("key", "AKID"))),
+        check(valid_body().block("client", Body::new().text("key", "AKID"))),
         "client.key: key needs secret"
     );
 }

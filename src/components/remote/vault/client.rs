@@ -96,8 +96,8 @@ impl Vault {
     pub(super) async fn send(&self, request: Request<'_>) -> Result<Answer, VaultError> {
         let (mut wait, mut retries) = (self.waits.0, self.retries);
         loop {
-            let asked = tokio::time::timeout(self.timeout, self.once(&request)).await;
-            let failure = match asked {
+            let response = tokio::time::timeout(self.timeout, self.once(&request)).await;
+            let failure = match response {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
                 Err(_) => RequestError::Timeout(self.timeout).into(),

@@ -44,12 +44,12 @@ async fn a_login_by_iam_is_a_signed_request_that_amazon_answers_to_whoever_sends
     let folder = tempfile::tempdir().unwrap();
     let keys = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", "hush")];
     let [id, secret] = keys;
-    let there = clouds(folder.path(), [id, secret, ("AWS_ENDPOINT_URL_STS", &amazon.url)]);
+    let environment = clouds(folder.path(), [id, secret, ("AWS_ENDPOINT_URL_STS", &amazon.url)]);
     let iam = || Body::new().text("type", "iam").text("role", "r");
     let body = iam()
         .text("region", "eu-central-1")
         .text("iam_server_id_header", "vault.example.com");
-    let Login { path, body, .. } = login(&there, "auth.aws", body).await.unwrap();
+    let Login { path, body, .. } = login(&environment, "auth.aws", body).await.unwrap();
     assert_eq!((path.as_str(), &body["role"]), ("auth/aws/login", &json!("r")));
     assert!(amazon.requests().is_empty(), "the login sends no request to AWS");
     // The test sends the signed request to the fake AWS, in place of Vault.
@@ -83,8 +83,8 @@ async fn a_login_by_iam_is_a_signed_request_that_amazon_answers_to_whoever_sends
 
 #[tokio::test]
 async fn a_login_by_ec2_shows_the_machine_and_the_nonce_of_its_first_login() {
-    let answer = |asked: &str| {
-        let text = match asked {
+    let answer = |request: &str| {
+        let text = match request {
             "PUT /latest/api/token" => "imds-token",
             "GET /latest/dynamic/instance-identity/pkcs7" => "MIA\nGCS\n",
             "GET /latest/dynamic/instance-identity/document" => "{\n}",
@@ -115,9 +115,9 @@ async fn a_login_by_ec2_shows_the_machine_and_the_nonce_of_its_first_login() {
 
 #[tokio::test]
 async fn a_login_by_azure_shows_the_token_of_the_machine_and_which_it_is() {
-    let (url, _server) = serve_api(|asked, _| {
-        assert_eq!(asked.headers["metadata"], "true");
-        let text = match asked.uri.to_string().as_str() {
+    let (url, _server) = serve_api(|request, _| {
+        assert_eq!(request.headers["metadata"], "true");
+        let text = match request.uri.to_string().as_str() {
             "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault" => TOKEN,
             "/metadata/instance?api-version=2021-05-01" => {
                 r#"{"compute": {"name": "vm1", "vmScaleSetName": "", "subscriptionId": "s1", "resourceGroupName": "g1",
@@ -142,14 +142,14 @@ async fn a_login_by_azure_shows_the_token_of_the_machine_and_which_it_is() {
 
 #[tokio::test]
 async fn a_login_by_gcp_shows_a_token_of_the_machine_or_of_a_service_account() {
-    let (url, _server) = serve_api(|asked, body| {
+    let (url, _server) = serve_api(|request, body| {
         let account = "/computeMetadata/v1/instance/service-accounts/default";
-        let asked_for = asked.uri.to_string();
+        let asked_for = request.uri.to_string();
         let text = match asked_for.strip_prefix(account).unwrap_or(&asked_for) {
             "/identity?audience=https%3A%2F%2Fvault.example.com%3A8200%2Fvault%2Fr&format=full" => "machine-jwt\n",
             "/token?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fcloud-platform" => TOKEN,
             "/projects/-/serviceAccounts/a@p.iam.gserviceaccount.com:signJwt" => {
-                assert_eq!(asked.headers["authorization"], "Bearer token");
+                assert_eq!(request.headers["authorization"], "Bearer token");
                 let body: Json = serde_json::from_str(body).unwrap();
                 let claims: Json = serde_json::from_str(body["payload"].as_str().unwrap()).unwrap();
                 assert_eq!(claims["aud"], "vault/r");

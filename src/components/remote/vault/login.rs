@@ -41,8 +41,8 @@ pub(super) async fn way(
         let (path, namespace) = (format!("auth/{mount}/{path}"), None);
         Ok(Way::Login(Login { path, body, namespace }))
     };
-    if let Some(given) = &arguments.token {
-        return Ok(Way::Token(given.token.0.to_string()));
+    if let Some(token_login) = &arguments.token {
+        return Ok(Way::Token(token_login.token.0.to_string()));
     }
     if let Some(role) = &arguments.approle {
         let secret = secret_id(role, vault, unwrapped).await?;

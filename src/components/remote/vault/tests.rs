@@ -30,7 +30,7 @@ struct Vault {
     outages: AtomicUsize,
     /// The token that the server accepts.
     token: Mutex<String>,
-    asked: Mutex<Vec<(String, HeaderMap)>>,
+    requests: Mutex<Vec<(String, HeaderMap)>>,
 }
 
 impl Vault {
@@ -43,7 +43,7 @@ impl Vault {
             lease: Mutex::new((0, false)),
             outages: AtomicUsize::new(0),
             token: Mutex::new("root".to_owned()),
-            asked: Mutex::default(),
+            requests: Mutex::default(),
         });
         let router = Router::new().fallback(answer).with_state(vault.clone());
         let (url, server) = serve(router).await;
@@ -79,13 +79,13 @@ async fn answer(
     body: Bytes,
 ) -> Response {
     let path = uri.path().trim_start_matches("/v1/").to_owned();
-    vault.asked.lock().push((path.clone(), headers.clone()));
+    vault.requests.lock().push((path.clone(), headers.clone()));
     if vault.outages.load(Ordering::SeqCst) > 0 {
         vault.outages.fetch_sub(1, Ordering::SeqCst);
         return (StatusCode::INTERNAL_SERVER_ERROR, r#"{"errors": ["sealed"]}"#).into_response();
     }
     let sent: Json = serde_json::from_slice(&body).unwrap_or_default();
-    let given = headers
+    let sent_token = headers
         .get("x-vault-token")
         .and_then(|token| token.to_str().ok())
         .unwrap_or_default();
@@ -100,7 +100,7 @@ async fn answer(
             "sys/wrapping/unwrap" => {
                 // A wrapping token can be used once.
                 let is_first = vault.unwraps.fetch_add(1, Ordering::SeqCst) == 0;
-                if given == "wrapped" && is_first {
+                if sent_token == "wrapped" && is_first {
                     return json_of(json!({ "data": { "secret_id": "s" } }));
                 }
                 return StatusCode::BAD_REQUEST.into_response();
@@ -108,7 +108,7 @@ async fn answer(
             _ => {}
         }
     }
-    if given != *vault.token.lock() {
+    if sent_token != *vault.token.lock() {
         return (StatusCode::FORBIDDEN, r#"{"errors": ["permission denied"]}"#).into_response();
     }
     let secret = vault.secret.lock().clone();
@@ -183,7 +183,7 @@ async fn a_secret_is_read_from_either_version_of_a_store_and_stays_secret() {
         assert_eq!(recorder.health().0, HealthState::Healthy);
         running.stop().await;
     }
-    let first = vault.asked.lock()[0].1.clone();
+    let first = vault.requests.lock()[0].1.clone();
     assert_eq!(
         (&first["x-vault-token"], &first["x-vault-namespace"]),
         (&"root".parse().unwrap(), &"team".parse().unwrap())
@@ -292,13 +292,13 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
     vault.outages.store(2, Ordering::SeqCst);
     let first = recorder();
     start(&first, token(&url, "secret/app")).await.unwrap().stop().await;
-    let wrong = Body::new()
+    let userpass = Body::new()
         .text("username", "u")
         .text("mount_path", "userpass")
         .with("password", Value::Secret("wrong-password".into()));
     for (body, reason) in [
         (
-            body(&url, "secret/app").block("auth.userpass", wrong),
+            body(&url, "secret/app").block("auth.userpass", userpass),
             "400 Bad Request: invalid credentials",
         ),
         (

@@ -79,27 +79,30 @@ fn run_trial(process: usize) {
         .env("HTTP_PROXY", "http://127.0.0.1:9")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
+    assert!(
+        output.status.success() && stdout.contains("1 passed"),
+        "{stdout}\n{errors}"
+    );
 }
 
 #[test]
 #[ignore = "every_component_keeps_the_contract runs this test in its own process"]
 fn the_trial() {
     let world = World::new();
-    let only = std::env::var("ALLUVIUM_CONTRACT").ok();
+    let chosen_name = std::env::var("ALLUVIUM_CONTRACT").ok();
     let process = std::env::var(PROCESS)
         .ok()
         .map(|number| number.parse::<usize>().unwrap());
-    let wanted = |(number, row): &(usize, &Row)| {
-        only.as_deref().is_none_or(|name| name == row.name)
+    let is_selected = |(number, row): &(usize, &Row)| {
+        chosen_name.as_deref().is_none_or(|name| name == row.name)
             && process.is_none_or(|process| number % PROCESSES == process)
     };
     // The first runtime of a process opens files that all later runtimes use. They must not be counted.
     drop(runtime());
     let mut failed = Vec::new();
-    for (_, row) in ROWS.iter().enumerate().filter(wanted) {
+    for (_, row) in ROWS.iter().enumerate().filter(is_selected) {
         let definition = crate::find(row.name).expect(row.name);
         let is_served = [row.common, row.first].iter().any(|text| text.contains("{api}"));
         let apis = if is_served {
@@ -170,7 +173,7 @@ impl Drop for Folder {
 struct Bodies {
     first: ValidArguments,
     other: ValidArguments,
-    bad: Option<ValidArguments>,
+    invalid: Option<ValidArguments>,
 }
 
 fn try_one(definition: &'static dyn AnyDefinition, row: &Row, world: &World, api: Api) {
@@ -179,23 +182,23 @@ fn try_one(definition: &'static dyn AnyDefinition, row: &Row, world: &World, api
     let bodies = Bodies {
         first: body(row.first),
         other: body(row.other),
-        bad: Some(row.bad).filter(|text| !text.is_empty()).map(body),
+        invalid: Some(row.invalid).filter(|text| !text.is_empty()).map(body),
     };
     let runtime = runtime();
     runtime.block_on(life(definition, &bodies, row));
-    for cut in 0..MOST_CUTS {
+    for polls in 0..MOST_CUTS {
         let cuts = [Cut::Drop, Cut::Stop];
-        let reached = cuts.map(|how| runtime.block_on(cut_off(definition, &bodies.first, cut, how)));
+        let reached = cuts.map(|cut| runtime.block_on(cut_off(definition, &bodies.first, polls, cut)));
         if reached == [false, false] {
             break;
         }
     }
-    until(&format!("{}: all tasks end", row.name), || {
+    wait_until(&format!("{}: all tasks end", row.name), || {
         let tasks = runtime.metrics().num_alive_tasks();
         (tasks == 0, format!("{tasks} tasks"))
     });
     drop(runtime);
-    until(&format!("{}: nothing is held", row.name), || {
+    wait_until(&format!("{}: nothing is held", row.name), || {
         let now = Held::now();
         (now.is_within(before), format!("{before:?}, then {now:?}"))
     });
@@ -231,10 +234,10 @@ async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row
             }
             runs().await;
         }
-        if let Some(bad) = &bodies.bad {
+        if let Some(invalid) = &bodies.invalid {
             let exports = recorder.exports();
             assert!(
-                update(&component, bad).await.is_err(),
+                update(&component, invalid).await.is_err(),
                 "{}: a bad update was accepted",
                 row.name
             );
@@ -275,7 +278,7 @@ enum Cut {
 
 /// Runs a new component until it has been polled `polls` times, and aborts it there. If the component waits earlier, it
 /// is aborted at that point, and the result is false.
-async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArguments, polls: usize, how: Cut) -> bool {
+async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArguments, polls: usize, cut: Cut) -> bool {
     let folder = Folder::new();
     let (component, recorder) = build(definition, arguments, folder.0.path()).await;
     let stop = Shutdown::new();
@@ -293,7 +296,7 @@ async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArgume
     };
     let _ = tokio::time::timeout(PATIENCE, pin!(work)).await;
     let is_reached = left == 0;
-    match how {
+    match cut {
         Cut::Drop => drop(running),
         Cut::Stop => {
             stop.cancel();
@@ -371,14 +374,14 @@ fn arguments(definition: &dyn AnyDefinition, text: &str) -> ValidArguments {
 }
 
 /// Waits until `state` is true. After the timeout, panics with the last description of the state.
-fn until(what: &str, state: impl Fn() -> (bool, String)) {
+fn wait_until(subject: &str, state: impl Fn() -> (bool, String)) {
     let deadline = Instant::now() + LONGEST;
     loop {
-        let (is_so, how) = state();
+        let (is_so, description) = state();
         if is_so {
             return;
         }
-        assert!(Instant::now() < deadline, "{what}: {how}");
+        assert!(Instant::now() < deadline, "{subject}: {description}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

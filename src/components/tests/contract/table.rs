@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) other: &'static str,
     /// Additional text of a body that matches the schema, but that the component refuses. Empty if there is no such
     /// body.
-    pub(super) bad: &'static str,
+    pub(super) invalid: &'static str,
 }
 
 /// Arguments of an HTTP client that cannot be built.
@@ -27,14 +27,14 @@ const NO_CLIENT: &str = "client {\n tls_config {\n ca_file = \"{missing}\"\n }\n
 const fn row(
     name: &'static str,
     common: &'static str,
-    (first, other, bad): (&'static str, &'static str, &'static str),
+    (first, other, invalid): (&'static str, &'static str, &'static str),
 ) -> Row {
     Row {
         name,
         common,
         first,
         other,
-        bad,
+        invalid,
     }
 }
 
@@ -51,7 +51,7 @@ const fn polled(name: &'static str, common: &'static str) -> Row {
     )
 }
 
-/// Returns the row of a discovery component that polls and has no `bad` body, because its HTTP client can always be
+/// Returns the row of a discovery component that polls and has no `invalid` body, because its HTTP client can always be
 /// built.
 const fn plain(name: &'static str, common: &'static str) -> Row {
     row(

@@ -21,7 +21,7 @@ pub(super) struct World {
     silent: SocketAddr,
     refusing: SocketAddr,
     helpful: SocketAddr,
-    taken: TcpListener,
+    occupied: TcpListener,
     folder: TempDir,
 }
 
@@ -34,7 +34,7 @@ impl World {
             silent: serve(|_| None),
             refusing: serve(|_| Some("500 Internal Server Error\r\ncontent-length: 2\r\n\r\nno".to_owned())),
             helpful: serve(|path| Some(help(path))),
-            taken: TcpListener::bind("127.0.0.1:0").unwrap(),
+            occupied: TcpListener::bind("127.0.0.1:0").unwrap(),
             folder,
         }
     }
@@ -48,7 +48,7 @@ impl World {
         text.replace("{api}", &address.to_string())
             .replace("{port}", &address.port().to_string())
             .replace("{ok}", &self.helpful.to_string())
-            .replace("{taken}", &self.taken.local_addr().unwrap().port().to_string())
+            .replace("{taken}", &self.occupied.local_addr().unwrap().port().to_string())
             .replace("{missing}", &self.folder.path().join("missing").display().to_string())
             .replace("{folder}", &self.folder.path().display().to_string())
     }
