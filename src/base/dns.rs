@@ -122,9 +122,9 @@ impl Lookups {
         let mut candidates: Vec<Name> = self.search.iter().filter_map(|domain| in_domain(domain).ok()).collect();
         let has_enough_dots = name.matches('.').count() >= self.dots;
         let index = if has_enough_dots { 0 } else { candidates.len() };
-        let mut itself = parsed.clone();
-        itself.set_fqdn(true);
-        candidates.insert(index, itself);
+        let mut absolute = parsed.clone();
+        absolute.set_fqdn(true);
+        candidates.insert(index, absolute);
         Ok(candidates)
     }
 }

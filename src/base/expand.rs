@@ -68,9 +68,9 @@ mod tests {
         let size = original.len() as u64;
         assert_eq!(unpack(&packed, size).as_ref(), Some(&original));
         assert_eq!([unpack(&packed, size - 1), unpack(&packed, size + 1)], [None, None]);
-        let twice = [packed.as_slice(), packed.as_slice()].concat();
+        let doubled = [packed.as_slice(), packed.as_slice()].concat();
         assert_eq!(
-            unpack(&twice, 2 * size).map(|unpacked| unpacked.len()),
+            unpack(&doubled, 2 * size).map(|unpacked| unpacked.len()),
             Some(2 * original.len())
         );
         for length in 0..packed.len() {

@@ -28,12 +28,14 @@ const NAMED_CLASSES: [(&str, &[(u8, u8)]); 17] = [
 
 /// Returns the code points from `low` to `high`, without surrogates, which are not characters.
 pub(super) fn range(low: u32, high: u32, is_folded: bool) -> ClassUnicode {
-    let below = (low, high.min(0xd7ff));
-    let above = (low.max(0xe000), high);
-    let parts = [below, above].into_iter().filter_map(|(low, high)| {
-        let (low, high) = (char::from_u32(low)?, char::from_u32(high)?);
-        (low <= high).then(|| ClassUnicodeRange::new(low, high))
-    });
+    let below_surrogates = (low, high.min(0xd7ff));
+    let above_surrogates = (low.max(0xe000), high);
+    let parts = [below_surrogates, above_surrogates]
+        .into_iter()
+        .filter_map(|(low, high)| {
+            let (low, high) = (char::from_u32(low)?, char::from_u32(high)?);
+            (low <= high).then(|| ClassUnicodeRange::new(low, high))
+        });
     folded(ClassUnicode::new(parts), is_folded)
 }
 
@@ -80,10 +82,10 @@ pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, us
         let (low, length) = member(rest, text)?;
         offset += length;
         let mut high = low;
-        let behind = text.get(offset..).unwrap_or_default();
+        let remainder = text.get(offset..).unwrap_or_default();
         // A dash before the closing bracket is a literal.
-        if behind.len() >= 2 && behind.starts_with('-') && !behind.starts_with("-]") {
-            let (last, length) = member(behind.get(1..).unwrap_or_default(), text)?;
+        if remainder.len() >= 2 && remainder.starts_with('-') && !remainder.starts_with("-]") {
+            let (last, length) = member(remainder.get(1..).unwrap_or_default(), text)?;
             offset += 1 + length;
             high = last;
             if high < low {

@@ -11,9 +11,9 @@ pub(super) fn escape(text: &str) -> Result<(u32, usize), Re2Error> {
     let Some(letter) = letters.next() else {
         return Err(SyntaxError::TrailingBackslash.in_part(""));
     };
-    let behind = 1 + letter.len_utf8();
-    let rest = text.get(behind..).unwrap_or_default();
-    let simple = |code: u32| Ok((code, behind));
+    let length = 1 + letter.len_utf8();
+    let rest = text.get(length..).unwrap_or_default();
+    let simple = |code: u32| Ok((code, length));
     match letter {
         'a' => simple(0x07),
         'f' => simple(0x0c),
@@ -23,7 +23,7 @@ pub(super) fn escape(text: &str) -> Result<(u32, usize), Re2Error> {
         'v' => simple(0x0b),
         // A single digit would be a backreference, which Go does not support.
         '1'..='7' if !rest.starts_with(is_octal) => {
-            Err(SyntaxError::Escape.in_part(text.get(..behind).unwrap_or(text)))
+            Err(SyntaxError::Escape.in_part(text.get(..length).unwrap_or(text)))
         }
         '0'..='7' => {
             let further_digits = rest
@@ -31,12 +31,12 @@ pub(super) fn escape(text: &str) -> Result<(u32, usize), Re2Error> {
                 .take(2)
                 .take_while(|byte| is_octal(char::from(*byte)))
                 .count();
-            let digits = text.get(1..behind + further_digits).unwrap_or_default();
-            Ok((u32::from_str_radix(digits, 8).unwrap_or(0), behind + further_digits))
+            let digits = text.get(1..length + further_digits).unwrap_or_default();
+            Ok((u32::from_str_radix(digits, 8).unwrap_or(0), length + further_digits))
         }
-        'x' => hexadecimal(text, rest, behind),
+        'x' => hexadecimal(text, rest, length),
         _ if letter.is_ascii() && !letter.is_ascii_alphanumeric() => simple(u32::from(letter)),
-        _ => Err(SyntaxError::Escape.in_part(text.get(..behind).unwrap_or(text))),
+        _ => Err(SyntaxError::Escape.in_part(text.get(..length).unwrap_or(text))),
     }
 }
 
@@ -45,9 +45,9 @@ fn is_octal(letter: char) -> bool {
 }
 
 /// Reads the part after `\x`: two digits, or any number of digits in braces.
-fn hexadecimal(text: &str, rest: &str, behind: usize) -> Result<(u32, usize), Re2Error> {
+fn hexadecimal(text: &str, rest: &str, start: usize) -> Result<(u32, usize), Re2Error> {
     let in_braces = rest.starts_with('{');
-    let (mut code, mut digits, mut length) = (0u32, 0, behind + usize::from(in_braces));
+    let (mut code, mut digits, mut length) = (0u32, 0, start + usize::from(in_braces));
     for letter in rest.chars().skip(usize::from(in_braces)) {
         length += letter.len_utf8();
         if in_braces && letter == '}' && digits > 0 {

@@ -42,21 +42,21 @@ pub(super) fn special(text: &str, flags: Flags) -> Result<(Special<'_>, usize), 
         }
         return Ok((Special::Named(name), end + 1));
     }
-    let (mut new, mut is_on, mut has_flag) = (flags, true, false);
+    let (mut new, mut is_enabled, mut has_flag) = (flags, true, false);
     let mut length = 2;
     for letter in text.chars().skip(2) {
         length += letter.len_utf8();
         match letter {
-            'i' => new.is_folded = is_on,
-            'm' => new.is_multiline = is_on,
-            's' => new.dot_is_any = is_on,
-            'U' => new.is_lazy = is_on,
-            '-' if is_on => {
-                (is_on, has_flag) = (false, false);
+            'i' => new.is_folded = is_enabled,
+            'm' => new.is_multiline = is_enabled,
+            's' => new.dot_is_any = is_enabled,
+            'U' => new.is_lazy = is_enabled,
+            '-' if is_enabled => {
+                (is_enabled, has_flag) = (false, false);
                 continue;
             }
-            ':' if is_on || has_flag => return Ok((Special::Group(new), length)),
-            ')' if is_on || has_flag => return Ok((Special::Set(new), length)),
+            ':' if is_enabled || has_flag => return Ok((Special::Group(new), length)),
+            ')' if is_enabled || has_flag => return Ok((Special::Set(new), length)),
             _ => break,
         }
         has_flag = true;

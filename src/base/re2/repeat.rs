@@ -38,8 +38,8 @@ fn braces(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
     };
     let (min, max, length) = read;
     let length = length + 1;
-    let is_wrong = min > MAX_COUNT || max.is_some_and(|max| max > MAX_COUNT || min > max);
-    if is_wrong {
+    let is_invalid = min > MAX_COUNT || max.is_some_and(|max| max > MAX_COUNT || min > max);
+    if is_invalid {
         return Err(SyntaxError::RepeatCount.in_part(text.get(..length).unwrap_or(text)));
     }
     let counts = Counts {
