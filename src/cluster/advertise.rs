@@ -51,8 +51,8 @@ pub(super) async fn address(
         listening
     } else {
         let of_machine = interfaces::addresses().map_err(AdvertiseError::Interfaces)?;
-        let of_way = || toward.and_then(on_the_way).filter(|ip| is_heard(ip, listening.ip()));
-        let Some(ip) = of_interfaces(interfaces, &of_machine, listening.ip()).or_else(of_way) else {
+        let source_address = || toward.and_then(on_the_way).filter(|ip| is_heard(ip, listening.ip()));
+        let Some(ip) = of_interfaces(interfaces, &of_machine, listening.ip()).or_else(source_address) else {
             return Err(AdvertiseError::NoInterface(interfaces.to_owned()));
         };
         SocketAddr::new(ip, listening.port())

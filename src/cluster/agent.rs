@@ -142,7 +142,7 @@ impl Agent {
         }
         let own = Member::new(options.name.as_str().into(), advertised);
         let metrics = ClusterMetrics::new(scope);
-        metrics.least.set(options.wait_for_size as i64);
+        metrics.min_members.set(options.wait_for_size as i64);
         let view = View::new(own.clone(), Vec::new(), Part::Viewer);
         metrics.show(&view, 0);
         let now = Instant::now();
@@ -289,8 +289,8 @@ impl Agent {
         if self.membership.has_changed() {
             self.is_stale = true;
             if self.membership.other_count() == 0 && !self.contacts.is_empty() {
-                let soon = Instant::now() + FIRST_PAUSE;
-                self.joins_at = Some(self.joins_at.map_or(soon, |time| time.min(soon)));
+                let retry_time = Instant::now() + FIRST_PAUSE;
+                self.joins_at = Some(self.joins_at.map_or(retry_time, |time| time.min(retry_time)));
             }
         }
     }
@@ -335,8 +335,8 @@ impl Agent {
     async fn publish(&mut self, part: Part) {
         let (own, others) = (self.membership.own().clone(), self.membership.others());
         // Computing a view takes milliseconds for hundreds of members.
-        let made = tokio::task::spawn_blocking(move || View::new(own, others, part)).await;
-        let Ok(view) = made else { return };
+        let result = tokio::task::spawn_blocking(move || View::new(own, others, part)).await;
+        let Ok(view) = result else { return };
         if !view.bears_its_name() {
             tracing::warn!(
                 name = %view.own.name,

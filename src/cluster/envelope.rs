@@ -95,8 +95,8 @@ impl Envelope {
         if *cluster != self.cluster {
             return Err(Refused::Cluster);
         }
-        let proven = [&MAGIC[..], cluster, message].concat();
-        hmac::verify(&self.key, &proven, proof).map_err(|_| Refused::Secret)?;
+        let authenticated = [&MAGIC[..], cluster, message].concat();
+        hmac::verify(&self.key, &authenticated, proof).map_err(|_| Refused::Secret)?;
         Ok(message)
     }
 

@@ -124,13 +124,13 @@ pub(super) fn host_and_port(text: &str, default_port: u16) -> Option<(String, u1
 
 /// Looks up all contacts concurrently.
 pub(super) async fn look_up(contacts: Vec<Place>) -> Found {
-    let looked_up = join_all(contacts.iter().map(|contact| async move {
+    let results = join_all(contacts.iter().map(|contact| async move {
         let result = tokio::time::timeout(LOOKUP, resolve(contact)).await;
         result.unwrap_or(Err(LookupError::Timeout))
     }));
-    let looked_up = looked_up.await;
+    let results = results.await;
     let mut all = Found::default();
-    for (contact, result) in contacts.into_iter().zip(looked_up) {
+    for (contact, result) in contacts.into_iter().zip(results) {
         match result {
             Ok(addresses) => all
                 .addresses

@@ -140,8 +140,8 @@ impl Membership {
     /// Processes the timers that are due by now.
     pub(super) fn tick(&mut self, now: Instant) {
         // Timers that the handlers below add are left for the next call, even if they are due.
-        let later = self.timers.split_off(&(now, u64::MAX));
-        let due = std::mem::replace(&mut self.timers, later);
+        let future_timers = self.timers.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut self.timers, future_timers);
         for (_, timer) in due {
             let done = self.foca.handle_timer(timer, &mut self.effects);
             self.settle(now, done);

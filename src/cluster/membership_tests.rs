@@ -153,9 +153,9 @@ impl Network {
 fn members_that_join_by_one_of_them_soon_know_all() {
     for count in [2, 5, 50] {
         let mut network = Network::of(count);
-        let took = network.run_until_all_know(&network.addresses());
-        println!("{count} members know each other after {took:?}");
-        assert!(took < PROMISE, "{count}: {took:?}");
+        let duration = network.run_until_all_know(&network.addresses());
+        println!("{count} members know each other after {duration:?}");
+        assert!(duration < PROMISE, "{count}: {duration:?}");
     }
 }
 
@@ -168,9 +168,12 @@ fn half_of_the_members_die_at_once_and_the_others_know_in_time() {
         for number in 0..count / 2 {
             network.members.remove(&address(number));
         }
-        let took = network.run_until_all_know(&network.addresses());
-        println!("{} of {count} members died, the others know after {took:?}", count / 2);
-        assert!(took < PROMISE, "{count}: {took:?}");
+        let duration = network.run_until_all_know(&network.addresses());
+        println!(
+            "{} of {count} members died, the others know after {duration:?}",
+            count / 2
+        );
+        assert!(duration < PROMISE, "{count}: {duration:?}");
     }
 }
 
@@ -183,8 +186,8 @@ fn a_member_that_leaves_is_gone_at_once() {
     network.members.get_mut(&leaving).unwrap().leave(now);
     network.collect(leaving);
     network.members.remove(&leaving);
-    let took = network.run_until_all_know(&network.addresses());
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    let duration = network.run_until_all_know(&network.addresses());
+    assert!(duration < Duration::from_secs(2), "{duration:?}");
 }
 
 #[test]
@@ -193,17 +196,17 @@ fn a_cut_makes_two_clusters_and_when_it_heals_one() {
     let all = network.addresses();
     network.run_until_all_know(&all);
     network.beyond = all[..2].iter().copied().collect();
-    let took = [
+    let durations = [
         network.run_until_all_know(&all[..2]),
         network.run_until_all_know(&all[2..]),
     ];
-    assert!(took[0] + took[1] < PROMISE, "{took:?}");
+    assert!(durations[0] + durations[1] < PROMISE, "{durations:?}");
     network.pass(Duration::from_mins(2));
     assert!(network.knows(all[0], &all[..2]) && network.knows(all[4], &all[2..]));
     network.beyond.clear();
-    let took = network.run_until_all_know(&all);
-    println!("a cut of two minutes is healed after {took:?}");
-    assert!(took < PROMISE, "{took:?}");
+    let duration = network.run_until_all_know(&all);
+    println!("a cut of two minutes is healed after {duration:?}");
+    assert!(duration < PROMISE, "{duration:?}");
 }
 
 #[test]
@@ -217,8 +220,8 @@ fn a_member_that_slept_is_taken_back_under_a_new_start() {
     assert!(network.run_until_all_know(&awake) < PROMISE);
     network.pass(Duration::from_secs(20));
     network.paused.clear();
-    let took = network.run_until_all_know(&all);
-    assert!(took < PROMISE, "{took:?}");
+    let duration = network.run_until_all_know(&all);
+    assert!(duration < PROMISE, "{duration:?}");
     let after = network.members[&all[1]].own().clone();
     assert!(after.started > before.started);
     let events = network.members.get_mut(&all[1]).unwrap().events();
@@ -241,10 +244,10 @@ fn a_member_that_is_started_anew_at_its_address_takes_its_place_at_once() {
 #[test]
 fn a_member_that_is_started_anew_after_its_clock_was_set_back_takes_its_place() {
     let mut network = Network::of(2);
-    let of_now = membership(2).own().clone();
+    let current = membership(2).own().clone();
     let ahead = Member {
-        started: of_now.started + 7_200_000_000,
-        ..of_now
+        started: current.started + 7_200_000_000,
+        ..current
     };
     network.admit(Membership::new(ahead, StdRng::seed_from_u64(2)));
     let all = network.addresses();

@@ -17,7 +17,7 @@ pub(super) struct ClusterMetrics {
     observers: Gauge,
     is_ready: Gauge,
     /// Number of members that this member waits for.
-    pub least: Gauge,
+    pub min_members: Gauge,
     pub received: Counter,
     pub received_bytes: Counter,
     refused: Family<Labels, Counter>,
@@ -35,7 +35,7 @@ impl ClusterMetrics {
             members: Family::default(),
             observers: Gauge::default(),
             is_ready: Gauge::default(),
-            least: Gauge::default(),
+            min_members: Gauge::default(),
             received: Counter::default(),
             received_bytes: Counter::default(),
             refused: Family::default(),
@@ -69,7 +69,7 @@ impl ClusterMetrics {
         scope.register(
             "cluster_minimum_size",
             "Minimum number of nodes that this node waits for",
-            metrics.least.clone(),
+            metrics.min_members.clone(),
         );
         scope.register(
             "cluster_transport_rx_packets",

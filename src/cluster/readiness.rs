@@ -9,17 +9,17 @@ use tokio::time::Instant;
 /// The required number of members, and the start of the wait.
 pub(super) struct Readiness {
     /// Required number of members, including this one.
-    least: usize,
+    min_members: usize,
     /// Timeout of the wait; `None` to wait without limit.
     patience: Option<Duration>,
     waiting_since: Option<Instant>,
 }
 
 impl Readiness {
-    /// Creates a wait for `least` members. If `patience` is zero, the wait has no limit.
-    pub(super) fn new(least: usize, patience: Duration) -> Self {
+    /// Creates a wait for `min_members` members. If `patience` is zero, the wait has no limit.
+    pub(super) fn new(min_members: usize, patience: Duration) -> Self {
         Self {
-            least,
+            min_members,
             patience: (!patience.is_zero()).then_some(patience),
             waiting_since: None,
         }
@@ -28,7 +28,7 @@ impl Readiness {
     /// Returns true if this member takes its share in a cluster of `size` members. If the cluster becomes too small, a
     /// new wait starts.
     pub(super) fn is_ready(&mut self, size: usize, now: Instant) -> bool {
-        if size >= self.least {
+        if size >= self.min_members {
             self.waiting_since = None;
             return true;
         }
@@ -49,9 +49,9 @@ mod tests {
     #[test]
     fn too_few_wait_for_ever_or_as_long_as_is_said() {
         let now = Instant::now();
-        let mut patient = Readiness::new(3, Duration::ZERO);
-        assert!(!patient.is_ready(2, now) && !patient.is_ready(2, now + Duration::from_hours(9)));
-        assert!(patient.is_ready(3, now) && patient.is_ready(4, now));
+        let mut unlimited = Readiness::new(3, Duration::ZERO);
+        assert!(!unlimited.is_ready(2, now) && !unlimited.is_ready(2, now + Duration::from_hours(9)));
+        assert!(unlimited.is_ready(3, now) && unlimited.is_ready(4, now));
 
         let mut readiness = Readiness::new(3, Duration::from_secs(10));
         let later = |seconds| now + Duration::from_secs(seconds);

@@ -178,11 +178,14 @@ mod tests {
     #[test]
     fn of_two_members_with_one_name_the_last_started_is_meant() {
         let (old, new) = (member("a", 1), member("a", 2));
-        let of_old = View::new(old.clone(), vec![new.clone()], Part::Participant);
-        let of_new = View::new(new, vec![old], Part::Participant);
-        assert_eq!((of_old.bears_its_name(), of_new.bears_its_name()), (false, true));
-        assert_eq!(of_old.owner(1), Owner::Other("a".into()));
-        assert_eq!(of_new.owner(1), Owner::Own);
+        let view_of_old = View::new(old.clone(), vec![new.clone()], Part::Participant);
+        let view_of_new = View::new(new, vec![old], Part::Participant);
+        assert_eq!(
+            (view_of_old.bears_its_name(), view_of_new.bears_its_name()),
+            (false, true)
+        );
+        assert_eq!(view_of_old.owner(1), Owner::Other("a".into()));
+        assert_eq!(view_of_new.owner(1), Owner::Own);
     }
 
     #[tokio::test]
