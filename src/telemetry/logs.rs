@@ -177,9 +177,9 @@ impl LogHandle {
 
     /// Stops writing events, for commands that draw on the terminal that standard error writes to.
     pub fn silence(&self) -> Result<(), LogError> {
-        let nothing = Targets::new().with_default(LevelFilter::OFF);
+        let no_targets = Targets::new().with_default(LevelFilter::OFF);
         self.filter
-            .reload(nothing)
+            .reload(no_targets)
             .map_err(|error| LogError::Setup(error.to_string()))
     }
 
@@ -226,10 +226,10 @@ fn filter(level: Level) -> Targets {
         Level::Warn => LevelFilter::WARN,
         Level::Error => LevelFilter::ERROR,
     };
-    let quiet = level.min(LevelFilter::WARN);
+    let quiet_level = level.min(LevelFilter::WARN);
     Targets::new()
         .with_default(level)
-        .with_targets(QUIET_TARGETS.map(|target| (target, quiet)))
+        .with_targets(QUIET_TARGETS.map(|target| (target, quiet_level)))
 }
 
 /// The layer that turns events into lines.

@@ -31,7 +31,7 @@ fn without_time(line: &str) -> String {
 
 #[test]
 fn a_line_has_time_level_message_and_fields_in_order() {
-    let got = lines(Settings::default(), |_| {
+    let logged = lines(Settings::default(), |_| {
         info!(
             url = "http://a/b?c=d",
             bytes = 12u64,
@@ -41,18 +41,18 @@ fn a_line_has_time_level_message_and_fields_in_order() {
         );
     });
     assert_eq!(
-        got,
+        logged,
         ["ts=T level=info msg=\"profile pushed\" url=\"http://a/b?c=d\" bytes=12 ratio=0.5 ok=true"]
     );
 }
 
 #[test]
 fn values_that_could_be_misread_are_quoted() {
-    let got = lines(Settings::default(), |_| {
+    let logged = lines(Settings::default(), |_| {
         info!(a = "", b = "x y", c = "line\none", d = "q\"q", e = "\u{1}", f = ?Some("z"), "plain");
     });
     assert_eq!(
-        got,
+        logged,
         [r#"ts=T level=info msg=plain a="" b="x y" c="line\none" d="q\"q" e="\u0001" f="Some(\"z\")""#]
     );
 }
@@ -63,7 +63,7 @@ fn json_lines_are_flat_objects() {
         format: Format::Json,
         ..Settings::default()
     };
-    let got = lines(settings, |_| {
+    let logged = lines(settings, |_| {
         error!(
             count = 3,
             level = "own",
@@ -72,7 +72,7 @@ fn json_lines_are_flat_objects() {
             "it failed"
         );
     });
-    let value: serde_json::Value = serde_json::from_str(&got[0]).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&logged[0]).unwrap();
     assert_eq!(
         value,
         serde_json::json!({
@@ -84,7 +84,7 @@ fn json_lines_are_flat_objects() {
 
 #[test]
 fn fields_of_spans_follow_and_the_innermost_wins() {
-    let got = lines(Settings::default(), |_| {
+    let logged = lines(Settings::default(), |_| {
         let outer = info_span!("outer", component_id = "a.b", target = "outer");
         let _outer = outer.enter();
         let inner = info_span!("inner", target = "inner", later = tracing::field::Empty);
@@ -93,14 +93,14 @@ fn fields_of_spans_follow_and_the_innermost_wins() {
         info!(n = 1, "done");
     });
     assert_eq!(
-        got,
+        logged,
         ["ts=T level=info msg=done n=1 target=inner later=5 component_id=a.b"]
     );
 }
 
 #[test]
 fn level_and_format_change_while_running() {
-    let got = lines(Settings::default(), |handle| {
+    let logged = lines(Settings::default(), |handle| {
         debug!("not seen");
         let settings = Settings {
             level: Level::Debug,
@@ -115,7 +115,7 @@ fn level_and_format_change_while_running() {
         handle.apply(settings).unwrap();
         info!("not seen");
     });
-    assert_eq!(got, [r#"{"ts":"T","level":"debug","msg":"seen"}"#]);
+    assert_eq!(logged, [r#"{"ts":"T","level":"debug","msg":"seen"}"#]);
 }
 
 #[test]
@@ -124,21 +124,25 @@ fn noisy_libraries_are_heard_from_warn_on() {
         level: Level::Debug,
         ..Settings::default()
     };
-    let got = lines(settings, |_| {
+    let logged = lines(settings, |_| {
         info!(target: "pyroscope::backend::pprofrs::profiler", "starting cpu profiler");
         tracing::warn!(target: "hyper::proto", "odd");
     });
-    assert_eq!(got, ["ts=T level=warn msg=odd"]);
+    assert_eq!(logged, ["ts=T level=warn msg=odd"]);
 }
 
 #[test]
 fn passwords_in_urls_are_cut_out() {
-    let got = lines(Settings::default(), |_| {
+    let logged = lines(Settings::default(), |_| {
         let error = std::io::Error::other("cannot reach https://user:s3cret@host:4040/x, nor ftp://t0ken@b");
         info!(url = "http://u:s3cret@h", error = %error, source = &error as &dyn std::error::Error, "no luck");
     });
-    assert!(!got[0].contains("s3cret") && !got[0].contains("t0ken"), "{}", got[0]);
-    assert!(got[0].contains("https://host:4040/x, nor ftp://b"), "{}", got[0]);
+    assert!(
+        !logged[0].contains("s3cret") && !logged[0].contains("t0ken"),
+        "{}",
+        logged[0]
+    );
+    assert!(logged[0].contains("https://host:4040/x, nor ftp://b"), "{}", logged[0]);
 }
 
 #[test]

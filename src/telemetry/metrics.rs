@@ -141,12 +141,12 @@ impl Scope {
             return Vec::new();
         };
         let described = described.lock();
-        let as_read = described.iter().map(|(name, kind, help)| {
+        let documented = described.iter().map(|(name, kind, help)| {
             let kind = kind.as_str();
             let suffix = if kind == "counter" { "_total" } else { "" };
             (format!("{name}{suffix}"), kind.to_owned(), *help)
         });
-        as_read.collect()
+        documented.collect()
     }
 
     /// Registers a source of metrics that are computed at every scrape.
