@@ -105,8 +105,10 @@ impl Tree {
     }
 
     fn children(&self, path: &str) -> Vec<String> {
-        let below = self.nodes.keys().filter(|node| parent(node) == path && *node != "/");
-        below.map(|node| node.rsplit('/').next().unwrap().to_owned()).collect()
+        let children = self.nodes.keys().filter(|node| parent(node) == path && *node != "/");
+        children
+            .map(|node| node.rsplit('/').next().unwrap().to_owned())
+            .collect()
     }
 }
 
