@@ -64,7 +64,7 @@ fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
     let Value::Array(items) = targets else {
         return Value::array([]);
     };
-    let mut is_same = true;
+    let mut is_unchanged = true;
     let mut changed = Vec::with_capacity(items.len());
     for item in items.iter() {
         let labels = labels(item);
@@ -72,13 +72,13 @@ fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
         match after {
             Some(after) if after == labels && matches!(item, Value::Object(_)) => changed.push(item.clone()),
             Some(after) => {
-                is_same = false;
+                is_unchanged = false;
                 changed.push(one(after));
             }
-            None => is_same = false,
+            None => is_unchanged = false,
         }
     }
-    if is_same {
+    if is_unchanged {
         targets.clone()
     } else {
         Value::array(changed)

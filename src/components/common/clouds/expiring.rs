@@ -36,8 +36,11 @@ impl<T: Clone> Expiring<T> {
     /// the same renewal instead of starting their own.
     pub(crate) async fn get<E>(&self, renew: impl Future<Output = Result<Lasting<T>, E>>) -> Result<T, E> {
         let mut held = self.0.lock().await;
-        let soon = SystemTime::now() + RENEW_BEFORE;
-        if let Some(lasting) = held.as_ref().filter(|held| held.ends.is_none_or(|ends| soon < ends)) {
+        let earliest_end = SystemTime::now() + RENEW_BEFORE;
+        if let Some(lasting) = held
+            .as_ref()
+            .filter(|held| held.ends.is_none_or(|ends| earliest_end < ends))
+        {
             return Ok(lasting.value.clone());
         }
         let renewed = renew.await?;

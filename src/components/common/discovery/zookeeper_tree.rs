@@ -183,7 +183,7 @@ impl ZooKeeperTree {
             paths.sort();
             paths.dedup();
             let contents = session.nodes(&paths).await?;
-            let mut below = Vec::new();
+            let mut child_paths = Vec::new();
             for (path, node) in paths.into_iter().zip(contents) {
                 let Some(node) = node else {
                     nodes.remove(&path);
@@ -192,14 +192,14 @@ impl ZooKeeperTree {
                 };
                 let parent = path.trim_end_matches('/');
                 let children = node.children.iter().map(|child| format!("{parent}/{child}"));
-                below.extend(children.filter(|child| !nodes.contains_key(child)));
+                child_paths.extend(children.filter(|child| !nodes.contains_key(child)));
                 self.missing.lock().remove(&path);
                 nodes.insert(path, node.data);
-                if nodes.len() + below.len() > MAX_NODES {
+                if nodes.len() + child_paths.len() > MAX_NODES {
                     return Err(DiscoveryError::TooManyNodes(MAX_NODES));
                 }
             }
-            paths = below;
+            paths = child_paths;
         }
         Ok(())
     }

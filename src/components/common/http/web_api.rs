@@ -193,8 +193,8 @@ fn refused(status: StatusCode, body: &[u8]) -> RequestError {
 fn reason(text: &str) -> String {
     let reason = if text.starts_with('<') {
         let element = |name: &str| {
-            let (_, behind) = text.split_once(&format!("<{name}>"))?;
-            behind.split_once('<').map(|(inside, _)| inside.to_owned())
+            let (_, content) = text.split_once(&format!("<{name}>"))?;
+            content.split_once('<').map(|(inside, _)| inside.to_owned())
         };
         let parts: Vec<String> = [element("Code"), element("Message")].into_iter().flatten().collect();
         parts.join(": ")

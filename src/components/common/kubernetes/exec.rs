@@ -148,9 +148,9 @@ impl Program {
     }
 
     async fn ask(&self) -> Result<Lasting<Arc<str>>, TokenError> {
-        let ran = tokio::time::timeout(MAX_TIME, self.run()).await;
-        let ran = ran.unwrap_or(Err(RunError::Timeout));
-        let answer = ran.and_then(|answer| token(&answer));
+        let output = tokio::time::timeout(MAX_TIME, self.run()).await;
+        let output = output.unwrap_or(Err(RunError::Timeout));
+        let answer = output.and_then(|answer| token(&answer));
         answer.map_err(|source| TokenError {
             path: self.path.clone(),
             source,
@@ -324,9 +324,9 @@ mod tests {
         };
         let old = refused(r#"{"apiVersion": "client.authentication.k8s.io/v1alpha1", "command": "a"}"#);
         assert!(old.contains("v1alpha1"), "{old}");
-        let asks = refused(
+        let message = refused(
             r#"{"apiVersion": "client.authentication.k8s.io/v1", "command": "a", "interactiveMode": "Always"}"#,
         );
-        assert!(asks.contains("interactiveMode"), "{asks}");
+        assert!(message.contains("interactiveMode"), "{message}");
     }
 }

@@ -251,13 +251,13 @@ impl Question {
     /// Returns true if an object matches the namespace, the label selector (`a=b`) and the field selector
     /// (`path=value`) of the request.
     fn takes(&self, object: &Value) -> bool {
-        let is_in = |namespace: &String| object["metadata"]["namespace"] == **namespace;
+        let is_in_namespace = |namespace: &String| object["metadata"]["namespace"] == **namespace;
         let pairs = |name| {
             self.parameter(name)
                 .split(',')
                 .filter_map(|pair: &str| pair.split_once('='))
         };
-        self.namespace.as_ref().is_none_or(is_in)
+        self.namespace.as_ref().is_none_or(is_in_namespace)
             && pairs("labelSelector").all(|(key, value)| object["metadata"]["labels"][key] == value)
             && pairs("fieldSelector").all(|(path, value)| {
                 let pointer = format!("/{}", path.replace('.', "/"));
@@ -270,8 +270,8 @@ impl Question {
         let version = version.to_string();
         let Some(kind) = &change.kind else {
             let object = json!({"metadata": {"resourceVersion": version, "creationTimestamp": null}});
-            let wants = self.parameter("allowWatchBookmarks") == "true";
-            return wants.then(|| json!({"type": "BOOKMARK", "object": object}));
+            let accepts_bookmarks = self.parameter("allowWatchBookmarks") == "true";
+            return accepts_bookmarks.then(|| json!({"type": "BOOKMARK", "object": object}));
         };
         if *kind != self.kind {
             return None;

@@ -79,8 +79,8 @@ impl Intake {
         }
         // Profiles are already compressed, so decompression seldom makes a push much larger. The budget for the largest
         // body is reserved only if the budget for a small body is not enough.
-        let small = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
-        for limit in [small, self.max_body] {
+        let small_limit = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
+        for limit in [small_limit, self.max_body] {
             let mut held = self.take(limit)?;
             let packed = body.bytes.clone();
             let opened = tokio::task::spawn_blocking(move || compression.open(&packed, limit)).await;

@@ -266,13 +266,13 @@ impl Surroundings {
             .as_ref()
             .and_then(|arn| self.machines.get(arn));
         let instance = machine.and_then(|machine| machine.instance.as_ref());
-        let reached = self.reached(task, instance);
-        let address = reached.address?;
+        let attachment = self.attachment(task, instance);
+        let address = attachment.address?;
         let mut labels = MetaLabels::new("__meta_ecs_");
         labels
             .set("ip_address", &address)
             .set("region", &self.region)
-            .set("network_mode", reached.network_mode)
+            .set("network_mode", attachment.network_mode)
             .set_some("launch_type", task.launch_type.as_ref())
             .set_some("health_status", task.health_status.as_ref())
             .set("cluster_arn", &self.cluster.cluster_arn)
@@ -283,8 +283,8 @@ impl Surroundings {
             .set_some("availability_zone", task.availability_zone.as_ref())
             .set_some("desired_status", task.desired_status.as_ref())
             .set_some("last_status", task.last_status.as_ref())
-            .set_some("subnet_id", reached.subnet)
-            .set_some("public_ip", reached.public_address)
+            .set_some("subnet_id", attachment.subnet)
+            .set_some("public_ip", attachment.public_address)
             .set_some("platform_family", task.platform_family.as_ref())
             .set_some("platform_version", task.platform_version.as_ref())
             .set_some("container_instance_arn", task.container_instance_arn.as_ref())
@@ -314,7 +314,7 @@ impl Surroundings {
         Some(labels.with_address(host_port(&address, port)))
     }
 
-    fn reached(&self, task: &Task, instance: Option<&Instance>) -> Reached {
+    fn attachment(&self, task: &Task, instance: Option<&Instance>) -> Reached {
         if task.interface().is_some() {
             let interface = task.detail("networkInterfaceId");
             Reached {

@@ -250,8 +250,11 @@ async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
         })
     };
     let amazon = Amazon::start("lightsail", &[KEY], answer).await;
-    let nowhere = "/nonexistent";
-    let files = [("AWS_CONFIG_FILE", nowhere), ("AWS_SHARED_CREDENTIALS_FILE", nowhere)];
+    let missing_path = "/nonexistent";
+    let files = [
+        ("AWS_CONFIG_FILE", missing_path),
+        ("AWS_SHARED_CREDENTIALS_FILE", missing_path),
+    ];
     let [config, credentials] = files;
     let services = ("AWS_ENDPOINT_URL_LIGHTSAIL", amazon.url.as_str());
     let machine = Environment::from([

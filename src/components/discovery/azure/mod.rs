@@ -222,8 +222,10 @@ impl Azure {
     async fn list(&self) -> Result<Vec<Target>, DiscoveryError> {
         let scope = self.scope();
         let path = |kind: &str| format!("{scope}/providers/Microsoft.Compute/{kind}");
-        let of_their_own = self.values(path("virtualMachines")).await?.into_iter();
-        let mut machines: Vec<Machine> = of_their_own.map(|value| Machine { value, scale_set: None }).collect();
+        let single_machines = self.values(path("virtualMachines")).await?.into_iter();
+        let mut machines: Vec<Machine> = single_machines
+            .map(|value| Machine { value, scale_set: None })
+            .collect();
         for scale_set in self.values(path("virtualMachineScaleSets")).await? {
             let (Some(id), Some(name)) = (text(&scale_set, "/id"), text(&scale_set, "/name")) else {
                 let missing = "a scale set has no id or no name";

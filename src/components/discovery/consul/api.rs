@@ -36,11 +36,11 @@ pub(super) struct Seen<T> {
     pub(super) value: T,
 }
 
-/// Makes a query wait for a change after the index `after`, but not longer than `at_most`.
+/// Makes a query wait for a change after the index `after`, but not longer than `max_wait`.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     pub(super) after: u64,
-    pub(super) at_most: Duration,
+    pub(super) max_wait: Duration,
 }
 
 #[derive(Deserialize)]
@@ -120,8 +120,8 @@ impl Api {
         if let Some(datacenter) = &self.catalog.datacenter {
             return Ok(datacenter.clone());
         }
-        let itself: AgentItself = self.web.json(self.web.url(["v1", "agent", "self"])).await?;
-        Ok(itself.config.datacenter.into())
+        let agent: AgentItself = self.web.json(self.web.url(["v1", "agent", "self"])).await?;
+        Ok(agent.config.datacenter.into())
     }
 
     /// Returns the names of the services that match the arguments.
@@ -165,12 +165,12 @@ impl Api {
         for (name, value) in &self.parameters {
             url.query_pairs_mut().append_pair(name, value);
         }
-        if let Some(Wait { after, at_most }) = wait {
+        if let Some(Wait { after, max_wait }) = wait {
             // If the wait is zero, Consul uses its own default.
-            let at_most = format!("{}ms", at_most.as_millis().max(1));
+            let wait_text = format!("{}ms", max_wait.as_millis().max(1));
             url.query_pairs_mut()
                 .append_pair("index", &after.to_string())
-                .append_pair("wait", &at_most);
+                .append_pair("wait", &wait_text);
         }
         let answer = self.web.get(url, HeaderMap::new()).await?;
         let index = answer

@@ -176,12 +176,12 @@ impl Watches {
         let share = u32::try_from(state.services.len()).unwrap_or(u32::MAX).max(1);
         let turn = self.interval.saturating_mul(PLACES) / share;
         let is_catalog = &*subject == CATALOG;
-        let at_most = if is_catalog {
+        let max_wait = if is_catalog {
             LONGEST_WAIT
         } else {
             LONGEST_WAIT.min(turn)
         };
-        let wait = (index > 0).then_some(Wait { after: index, at_most });
+        let wait = (index > 0).then_some(Wait { after: index, max_wait });
         let datacenter = self.datacenter.get().cloned().unwrap_or_default();
         let (api, permits, name) = (self.api.clone(), self.permits.clone(), subject.clone());
         let query = async move {

@@ -113,7 +113,7 @@ impl Discovery for ConsulAgent {
     }
 
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
-        let itself: Itself = self.ask("self").await?;
+        let agent: Itself = self.ask("self").await?;
         let services: BTreeMap<String, Service> = self.ask("services").await?;
         let checks: BTreeMap<String, Check> = self.ask("checks").await?;
         let counts = |service: &&Service| {
@@ -121,7 +121,7 @@ impl Discovery for ConsulAgent {
             self.catalog.has_service(&service.service) && self.catalog.has_tags(tags)
         };
         let services = services.values().filter(counts);
-        Ok(services.map(|service| self.target(&itself, service, &checks)).collect())
+        Ok(services.map(|service| self.target(&agent, service, &checks)).collect())
     }
 }
 
@@ -130,29 +130,29 @@ impl ConsulAgent {
         Ok(self.api.json(self.api.url(["v1", "agent", resource])).await?)
     }
 
-    fn target(&self, itself: &Itself, service: &Service, checks: &BTreeMap<String, Check>) -> Target {
+    fn target(&self, agent: &Itself, service: &Service, checks: &BTreeMap<String, Check>) -> Target {
         // A check without a service ID applies to the whole node.
         let of_service = |check: &&Check| check.service_id == service.id || check.service_id.is_empty();
         let tagged = service.tagged_addresses.iter().flatten();
-        let datacenter = self.catalog.datacenter.as_deref().unwrap_or(&itself.config.datacenter);
+        let datacenter = self.catalog.datacenter.as_deref().unwrap_or(&agent.config.datacenter);
         let mut labels = MetaLabels::new("__meta_consulagent_");
         labels
             .set("service", &service.service)
             .set("dc", datacenter)
-            .set("address", &itself.member.addr)
-            .set("node", &itself.config.node_name)
+            .set("address", &agent.member.addr)
+            .set("node", &agent.config.node_name)
             .set("tags", self.catalog.joined(service.tags.as_deref().unwrap_or_default()))
             .set("service_address", &service.address)
             .set("service_port", service.port)
             .set("service_id", &service.id)
             .set("health", health(checks.values().filter(of_service)))
-            .set_each("metadata_", itself.meta.iter().flatten())
+            .set_each("metadata_", agent.meta.iter().flatten())
             .set_each("service_metadata_", service.meta.iter().flatten())
             .set_each(
                 "tagged_address_",
                 tagged.map(|(name, tagged)| (name, host_port(&tagged.address, tagged.port))),
             );
         let host = Some(&service.address).filter(|address| !address.is_empty());
-        labels.with_address(host_port(host.unwrap_or(&itself.member.addr), service.port))
+        labels.with_address(host_port(host.unwrap_or(&agent.member.addr), service.port))
     }
 }

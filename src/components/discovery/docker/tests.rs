@@ -114,8 +114,8 @@ async fn filters_are_sent_and_a_daemon_that_is_away_is_named() {
     eventually("the containers", || recorder.exported_targets("targets").len() == 5).await;
 
     drop(server);
-    let nowhere = Body::new().text("host", &format!("unix://{}", folder.path().join("none").display()));
-    running.component.update(nowhere.arguments(&DEFINITION)).unwrap();
+    let unreachable = Body::new().text("host", &format!("unix://{}", folder.path().join("none").display()));
+    running.component.update(unreachable.arguments(&DEFINITION)).unwrap();
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
     let (_, message) = recorder.health();
     assert!(

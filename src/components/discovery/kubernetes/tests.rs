@@ -65,11 +65,11 @@ impl Followed {
 
     /// Waits until the component is unhealthy with a message that contains `said`. Returns the message.
     async fn wait_for_trouble(&self, part: &str) -> String {
-        let is_said = || {
+        let is_reported = || {
             let (state, message) = self.recorder.health();
             state == HealthState::Unhealthy && message.contains(part)
         };
-        eventually(part, is_said).await;
+        eventually(part, is_reported).await;
         self.recorder.health().1
     }
 }
@@ -294,13 +294,13 @@ fn put_service(server: &ApiServer) {
             "spec": {"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4", "IPv6"]},
         }),
     );
-    let backed = json!({"kind": "Pod", "namespace": "shop", "name": "a"});
+    let pod_reference = json!({"kind": "Pod", "namespace": "shop", "name": "a"});
     server.put(
         "endpoints",
         json!({
             "metadata": {"namespace": "shop", "name": "web"},
             "subsets": [{
-                "addresses": [{"ip": "10.0.0.1", "nodeName": "node-1", "targetRef": backed}],
+                "addresses": [{"ip": "10.0.0.1", "nodeName": "node-1", "targetRef": pod_reference}],
                 "notReadyAddresses": [{"ip": "10.9.9.9", "hostname": "other"}],
                 "ports": [{"name": "http", "port": 8080, "protocol": "UDP"}],
             }]
@@ -312,7 +312,7 @@ fn put_service(server: &ApiServer) {
             "addressType": family,
             "endpoints": [{
                 "addresses": ["10.0.0.1"], "conditions": {"ready": true, "serving": true, "terminating": false},
-                "nodeName": "node-1", "zone": "z", "targetRef": backed,
+                "nodeName": "node-1", "zone": "z", "targetRef": pod_reference,
             }],
             "ports": [{"name": "http", "port": 8080, "protocol": "TCP", "appProtocol": "http"}],
         })
@@ -670,19 +670,19 @@ fn the_arguments_are_checked() {
         error.starts_with("selectors[0].role: the role pod does not support selectors of the role service"),
         "{error}"
     );
-    let twice = base()
+    let duplicate_selectors = base()
         .block("selectors", selector("pod"))
         .block("selectors", selector("pod"));
     assert!(
-        check(twice)
+        check(duplicate_selectors)
             .unwrap_err()
             .starts_with("selectors[1].role: the role pod already has a selector")
     );
     let own = Body::new().with("own_namespace", Setting::Bool(true));
     assert_eq!(check(base().block("namespaces", own.clone())), Ok(()));
-    let elsewhere = base().text("api_server", "http://x").block("namespaces", own);
+    let remote_server = base().text("api_server", "http://x").block("namespaces", own);
     assert!(
-        check(elsewhere)
+        check(remote_server)
             .unwrap_err()
             .starts_with("namespaces.own_namespace: own_namespace is only known")
     );

@@ -105,10 +105,10 @@ impl Discovery for Linode {
         };
         for range in self.all(&["networking", "ipv6", "ranges"]).await? {
             let (start, prefix) = (text(&range, "/range"), range.get("prefix"));
-            if let (Some(leads_to), Some(start), Some(prefix)) = (text(&range, "/route_target"), start, prefix) {
+            if let (Some(route_target), Some(start), Some(prefix)) = (text(&range, "/route_target"), start, prefix) {
                 addresses
                     .ranges
-                    .entry(leads_to.to_owned())
+                    .entry(route_target.to_owned())
                     .or_default()
                     .push(format!("{start}/{prefix}"));
             }

@@ -38,9 +38,9 @@ async fn each_port_of_each_task_is_a_target_and_a_server_that_is_away_is_passed_
     };
     let (base, server) = serve(Router::new().route("/v2/apps/", get(apps))).await;
     let failing = || async { (StatusCode::SERVICE_UNAVAILABLE, "no leader") };
-    let (away, _other) = serve(Router::new().route("/v2/apps/", get(failing))).await;
+    let (failing_url, _other) = serve(Router::new().route("/v2/apps/", get(failing))).await;
     let recorder = Recorder::new("discovery.marathon.test", folder.path());
-    let servers = [&away, &base].map(|server| Value::string(server.as_str()));
+    let servers = [&failing_url, &base].map(|server| Value::string(server.as_str()));
     let body = Body::new()
         .with("servers", Value::array(servers))
         .text("auth_token_file", &token.display().to_string());

@@ -221,11 +221,11 @@ impl Session {
             .iter()
             .filter(|own| text(own, "/type") == Some(service));
         let mut endpoints = services.flat_map(|own| list(own, "/endpoints"));
-        let is_right = |own: &&Value| {
+        let is_usable = |own: &&Value| {
             let own_region = text(own, "/region_id").or_else(|| text(own, "/region"));
             text(own, "/interface") == Some(interface) && own_region == Some(region)
         };
-        let url = endpoints.find(is_right).and_then(|own| text(own, "/url"));
+        let url = endpoints.find(is_usable).and_then(|own| text(own, "/url"));
         let url = url.ok_or_else(|| {
             let missing = format!("the cloud has no {interface} endpoint of {service} in region {region}");
             DiscoveryError::Configuration(missing.into())

@@ -188,22 +188,22 @@ async fn what_keeps_from_asking_is_told_without_the_password() {
         error.contains("401 Unauthorized") && !error.contains("wrong"),
         "{error}"
     );
-    let elsewhere = openstack(&body(&url, "hypervisor", "hush").text("region", "three"), &environment);
+    let other_region = openstack(&body(&url, "hypervisor", "hush").text("region", "three"), &environment);
     assert_eq!(
-        elsewhere.targets().await.unwrap_err().to_string(),
+        other_region.targets().await.unwrap_err().to_string(),
         "the cloud has no public endpoint of compute in region three"
     );
     let refused = |body: Body| {
         let built = OpenStack::within(&body.arguments(&DEFINITION), &Recorder::context(), &environment);
         built.err().unwrap().to_string()
     };
-    let nobody = Body::new().text("region", "one").text("role", "instance");
+    let without_user = Body::new().text("region", "one").text("role", "instance");
     assert_eq!(
-        refused(nobody.clone()),
+        refused(without_user.clone()),
         "neither identity_endpoint nor OS_AUTH_URL is set"
     );
     assert_eq!(
-        refused(nobody.text("identity_endpoint", &url)),
+        refused(without_user.text("identity_endpoint", &url)),
         "the login needs a user and a password, or an application credential"
     );
 }

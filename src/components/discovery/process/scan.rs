@@ -162,7 +162,7 @@ mod tests {
         assert!(labels["__meta_process_exe"].contains("alluvium"));
         assert!(labels.contains_key("__meta_process_cwd"));
         assert!(labels.contains_key("__meta_process_uid"));
-        let nothing = Wanted {
+        let no_labels = Wanted {
             exe: false,
             cwd: false,
             commandline: false,
@@ -171,7 +171,7 @@ mod tests {
             uid: false,
             cgroup_path: false,
         };
-        assert_eq!(target(proc, own, &nothing, &HashMap::new()).unwrap().len(), 1);
+        assert_eq!(target(proc, own, &no_labels, &HashMap::new()).unwrap().len(), 1);
     }
 
     #[test]

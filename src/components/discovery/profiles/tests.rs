@@ -197,17 +197,23 @@ fn coroots_annotations_need_a_port_which_may_be_pyroscopes() {
 #[test]
 fn profefes_annotations_have_a_port_a_service_and_a_path_that_counts() {
     let enable = ("profefe.com/enable", "true");
-    let usual = "__address__=10.0.0.1:6060 container=side service_name=a";
-    assert_eq!(targets(&[enable]), [usual]);
-    assert_eq!(targets(&[enable, ("profefe.com/port", "x")]), [usual]);
-    assert_eq!(targets(&[enable, ("profefe.com/path", "/debug/pprof/")]), [usual]);
+    let default_target = "__address__=10.0.0.1:6060 container=side service_name=a";
+    assert_eq!(targets(&[enable]), [default_target]);
+    assert_eq!(targets(&[enable, ("profefe.com/port", "x")]), [default_target]);
+    assert_eq!(
+        targets(&[enable, ("profefe.com/path", "/debug/pprof/")]),
+        [default_target]
+    );
     let named = [enable, ("profefe.com/port", "8080"), ("profefe.com/service", "cart")];
     assert_eq!(
         targets(&named),
         ["__address__=10.0.0.1:8080 container=main service_name=cart"]
     );
-    let elsewhere = targets(&[enable, ("profefe.com/path", "/admin/pprof")]);
-    let paths: Vec<&str> = elsewhere.iter().map(|line| line.split(' ').nth(2).unwrap()).collect();
+    let custom_path_targets = targets(&[enable, ("profefe.com/path", "/admin/pprof")]);
+    let paths: Vec<&str> = custom_path_targets
+        .iter()
+        .map(|line| line.split(' ').nth(2).unwrap())
+        .collect();
     assert_eq!(
         paths,
         [
@@ -218,7 +224,10 @@ fn profefes_annotations_have_a_port_a_service_and_a_path_that_counts() {
             "__profile_path__=/admin/pprof/profile",
         ]
     );
-    assert!(elsewhere[2].contains("__profile_kinds__=memory"), "{elsewhere:?}");
+    assert!(
+        custom_path_targets[2].contains("__profile_kinds__=memory"),
+        "{custom_path_targets:?}"
+    );
 }
 
 #[tokio::test]

@@ -52,8 +52,11 @@ async fn resources_become_targets_with_their_parameters_if_asked_for() {
                       parameter_port=6060,parameter_ratio=0.5,";
     assert_eq!(shortened_targets(), [&one(parameters), two], "{}", recorder.health().1);
 
-    let without = body.clone().with("include_parameters", Value::Bool(false));
-    running.component.update(without.arguments(&DEFINITION)).unwrap();
+    let without_parameters = body.clone().with("include_parameters", Value::Bool(false));
+    running
+        .component
+        .update(without_parameters.arguments(&DEFINITION))
+        .unwrap();
     eventually("targets without parameters", || shortened_targets() == [&one(""), two]).await;
 
     let invalid = body.text("query", "nodes");

@@ -59,14 +59,14 @@ async fn private_addresses(
     servers: &[Value],
     region: &str,
 ) -> Result<BTreeMap<String, String>, DiscoveryError> {
-    let has_none = |server: &&Value| {
+    let lacks_address = |server: &&Value| {
         ["/private_ip", "/public_ip", "/ipv6"]
             .iter()
             .all(|path| is_null(server, path))
     };
     let interfaces = servers
         .iter()
-        .filter(has_none)
+        .filter(lacks_address)
         .flat_map(|server| list(server, "/private_nics"));
     let ids: Vec<&str> = interfaces.filter_map(|interface| text(interface, "/id")).collect();
     let mut addresses = BTreeMap::new();

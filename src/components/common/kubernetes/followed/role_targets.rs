@@ -96,10 +96,10 @@ impl RoleTargets {
                 Some(complaint) => self.complaints.insert(key.clone(), complaint),
                 None => self.complaints.remove(key),
             };
-            let made = chosen.targets.into_iter();
-            let made: Vec<Value> = made.map(|target| targets::one(texts.share_all(target))).collect();
-            if self.ready.get(key).map_or(&[][..], Vec::as_slice) != made {
-                self.ready.insert(key.clone(), made);
+            let targets = chosen.targets.into_iter();
+            let targets: Vec<Value> = targets.map(|target| targets::one(texts.share_all(target))).collect();
+            if self.ready.get(key).map_or(&[][..], Vec::as_slice) != targets {
+                self.ready.insert(key.clone(), targets);
                 outcome = Outcome::Changed;
             }
         }

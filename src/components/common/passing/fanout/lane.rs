@@ -215,10 +215,10 @@ impl Lane {
                 self.dropped(Reason::Timeout, count);
                 Vec::new()
             };
-            if let Err(unheard) = batch.answer.send(errors)
-                && !unheard.is_empty()
+            if let Err(unreported) = batch.answer.send(errors)
+                && !unreported.is_empty()
             {
-                self.dropped(Reason::Refused, unheard.len());
+                self.dropped(Reason::Refused, unreported.len());
             }
             let mut state = self.state.lock();
             state.profiles -= count;

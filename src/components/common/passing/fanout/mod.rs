@@ -142,8 +142,8 @@ impl Fanout {
             if undelivered.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &outputs) {
                 break;
             }
-            for of_one in &mut answers {
-                of_one.retain(|refused| refused.error.kind != SinkErrorKind::Gone);
+            for refusals_of_receiver in &mut answers {
+                refusals_of_receiver.retain(|refused| refused.error.kind != SinkErrorKind::Gone);
             }
             refused.extend(refusals(answers, outputs.len()));
             let shares = shares_of_replacements(&outputs, &now, &undelivered, profiles.len());
@@ -173,7 +173,7 @@ fn shares_of_replacements(
     undelivered: &[Vec<usize>],
     profiles: usize,
 ) -> Vec<Vec<usize>> {
-    let by_nobody = |index: &usize| undelivered.iter().all(|indices| indices.contains(index));
+    let is_undelivered = |index: &usize| undelivered.iter().all(|indices| indices.contains(index));
     let share = |(position, output): (usize, &Arc<Output>)| {
         // A receiver must not receive the same profiles twice.
         if before.iter().any(|old| Arc::ptr_eq(old, output)) {
@@ -183,7 +183,7 @@ fn shares_of_replacements(
         // did not accept. Otherwise every new receiver gets the profiles that no receiver accepted.
         match undelivered.get(position) {
             Some(indices) if now.len() == before.len() => indices.clone(),
-            _ => (0..profiles).filter(by_nobody).collect(),
+            _ => (0..profiles).filter(is_undelivered).collect(),
         }
     };
     now.iter().enumerate().map(share).collect()
@@ -195,10 +195,12 @@ fn refusals(answers: Vec<Vec<RefusedProfile>>, receivers: usize) -> Vec<RefusedP
     let mut failed: Vec<RefusedProfile> = answers.into_iter().flatten().collect();
     failed.sort_by_key(|refused| refused.index);
     let mut refused: Vec<RefusedProfile> = Vec::new();
-    for of_one in failed.chunk_by(|left, right| left.index == right.index) {
-        let others = of_one.iter().filter(|one| one.error.kind != SinkErrorKind::Gone);
-        let all_gone = of_one.len() >= receivers && others.clone().next().is_none();
-        let Some(mut first) = others.chain(of_one).next().cloned() else {
+    for refusals_of_profile in failed.chunk_by(|left, right| left.index == right.index) {
+        let others = refusals_of_profile
+            .iter()
+            .filter(|one| one.error.kind != SinkErrorKind::Gone);
+        let all_gone = refusals_of_profile.len() >= receivers && others.clone().next().is_none();
+        let Some(mut first) = others.chain(refusals_of_profile).next().cloned() else {
             continue;
         };
         if first.error.kind == SinkErrorKind::Gone && !all_gone {
@@ -242,9 +244,9 @@ async fn deliver_shares(
         (output, batch.collect())
     });
     let answers = deliver(batches.collect()).await;
-    let in_whole = |(refused, share): (Vec<RefusedProfile>, &Vec<usize>)| {
+    let to_batch_indices = |(refused, share): (Vec<RefusedProfile>, &Vec<usize>)| {
         let refused = refused.into_iter().filter_map(|refused| refused.within(share));
         refused.collect()
     };
-    answers.into_iter().zip(shares).map(in_whole).collect()
+    answers.into_iter().zip(shares).map(to_batch_indices).collect()
 }

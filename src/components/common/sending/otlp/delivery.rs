@@ -35,12 +35,12 @@ impl Deliver for Delivery {
 impl Delivery {
     async fn send(&self, profiles: &[RawProfile], sending: Sending<'_>) -> Outcome {
         let batch = profiles.to_vec();
-        let made = tokio::task::spawn_blocking(move || content(&batch)).await;
+        let result = tokio::task::spawn_blocking(move || content(&batch)).await;
         let Content {
             body,
             profiles,
             refused,
-        } = match made {
+        } = match result {
             Ok(content) => content,
             Err(error) => return Outcome::Failed(Failure::of_endpoint(format!("cannot build the request: {error}"))),
         };

@@ -172,8 +172,8 @@ impl Outbox {
             settings,
             refusals: Mutex::default(),
             on_health: Arc::new(move || {
-                if let Some(this) = weak.upgrade() {
-                    this.tell_health();
+                if let Some(outbox) = weak.upgrade() {
+                    outbox.tell_health();
                 }
             }),
         })

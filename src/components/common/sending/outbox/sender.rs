@@ -334,13 +334,13 @@ impl Sender {
         self.delivery.deliver(profiles, sending).await
     }
 
-    /// Returns the report about the queue for a request with `under_way` profiles.
-    fn report(&self, under_way: u64) -> QueueReport {
+    /// Returns the report about the queue for a request with `sending_count` profiles.
+    fn report(&self, sending_count: u64) -> QueueReport {
         let waiting = self.queue.waiting();
         QueueReport {
             host: self.host.to_string(),
             component: self.live.id().to_string(),
-            profiles: waiting.profiles.saturating_sub(under_way),
+            profiles: waiting.profiles.saturating_sub(sending_count),
             oldest_age: waiting.oldest_age,
             dropped: self.metrics.totals().1,
             failures: self.state.lock().failures,

@@ -254,8 +254,8 @@ impl Queue {
 
     /// Syncs if many bytes are unsynced. Blocks on the disk.
     pub(super) fn sync_much(&self) {
-        let is_much = self.state.lock().unsynced >= UNSYNCED_BYTES;
-        if is_much {
+        let is_sync_needed = self.state.lock().unsynced >= UNSYNCED_BYTES;
+        if is_sync_needed {
             // The profiles are in the queue in any case. After a failure another sync is due, and that sync reports the
             // error.
             let _ = self.sync();

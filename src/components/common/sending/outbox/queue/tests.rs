@@ -92,8 +92,8 @@ fn what_waits_is_there_after_a_restart_and_what_is_done_is_not() {
         let batch = queue.take(u64::MAX, 4);
         queue.finish(&batch.ids);
         // This batch is being sent when the process ends, so it is sent again.
-        let under_way = queue.take(u64::MAX, 2);
-        assert_eq!(under_way.profiles[0].id.as_ref(), "4");
+        let unfinished_batch = queue.take(u64::MAX, 2);
+        assert_eq!(unfinished_batch.profiles[0].id.as_ref(), "4");
     }
     let queue = open(folder.path());
     append(&queue, 10..12, 100);
@@ -138,10 +138,10 @@ fn the_oldest_go_when_the_queue_is_full_and_are_counted() {
     let queue = Queue::open(folder.path(), limits, metrics.clone()).unwrap();
     append(&queue, 0..3, 1000);
     // Profiles that are being sent are not dropped.
-    let under_way = queue.take(u64::MAX, 2);
+    let unfinished_batch = queue.take(u64::MAX, 2);
     append(&queue, 3..20, 1000);
     assert!(queue.waiting().bytes <= 10_000);
-    queue.finish(&under_way.ids);
+    queue.finish(&unfinished_batch.ids);
     let left = drain(&queue);
     assert_eq!(left.last(), Some(&19));
     assert_eq!(left.len() as u64 + 2 + metrics.totals().1, 20);
@@ -154,7 +154,7 @@ fn room_is_made_by_the_oldest_that_is_neither_sent_nor_written_now() {
     let metrics = metrics();
     let queue = Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap();
     append(&queue, 0..40, SEGMENT_BYTES as usize / 8);
-    let under_way = queue.take(u64::MAX, 2);
+    let unfinished_batch = queue.take(u64::MAX, 2);
     let before = queue.waiting();
     let mut dropped = 0;
     while let Some(profiles) = queue.make_room() {
@@ -169,7 +169,7 @@ fn room_is_made_by_the_oldest_that_is_neither_sent_nor_written_now() {
         dropped >= 24 && before.bytes - after.bytes > 3 * SEGMENT_BYTES,
         "{after:?}"
     );
-    queue.finish(&under_way.ids);
+    queue.finish(&unfinished_batch.ids);
     drop(queue);
     // After a restart neither the sent nor the dropped profiles are found.
     let left = drain(&open(folder.path()));
