@@ -72,9 +72,9 @@ async fn the_ten_rules_of_the_sample_give_alloys_targets() {
     cluster.put("pods", done);
 
     let text = include_str!("../../../config/kubernetes.alloy");
-    let reached = format!("role       = \"pod\"\n\tapi_server = \"{}\"", cluster.url);
+    let reachable_server = format!("role       = \"pod\"\n\tapi_server = \"{}\"", cluster.url);
     let text = text
-        .replace("role = \"pod\"", &reached)
+        .replace("role = \"pod\"", &reachable_server)
         .replace(
             "coalesce(sys.env(\"ALLUVIUM_SERVER\"), \"http://localhost:4040\")",
             &format!("\"{url}/profile\""),

@@ -377,7 +377,7 @@ async fn the_storm() {
         }
     }
     let end = resident_bytes();
-    let took = started.elapsed();
+    let duration = started.elapsed();
     load(calm).await.unwrap();
     wait_until("all tasks and files are gone", || {
         tasks() <= tasks_before && open_files() <= files_before
@@ -417,7 +417,7 @@ async fn the_storm() {
     println!(
         "{number} reloads in {:.1} s ({accepted} in force, {rejected} refused, seed {seed}): {sent} profiles, \
          none lost, none doubled; memory grew by {} KiB to {} MiB",
-        took.as_secs_f64(),
+        duration.as_secs_f64(),
         grown >> 10,
         end >> 20
     );

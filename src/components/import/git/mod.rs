@@ -117,13 +117,13 @@ pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
     exports: &[],
     metrics: no_metrics,
     build: Some(|context, arguments| {
-        let one_at_a_time = Arc::default();
+        let copy_lock = Arc::default();
         source::build(context, &arguments, move |context, arguments: &GitArguments| {
             let GitArguments {
                 repository, revision, ..
             } = arguments;
             Ok(Git {
-                one_at_a_time: Arc::clone(&one_at_a_time),
+                copy_lock: Arc::clone(&copy_lock),
                 repository: Repository::new(&context.data_path, &repository.0, &revision.0, arguments.auth()),
                 path: arguments.path.0.to_string(),
                 frequency: arguments.pull_frequency,
@@ -135,7 +135,7 @@ pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
 
 struct Git {
     /// Locked while the working copy is updated, because an import with new arguments may use the same copy.
-    one_at_a_time: Arc<Mutex<()>>,
+    copy_lock: Arc<Mutex<()>>,
     repository: Repository,
     path: String,
     frequency: Duration,
@@ -191,7 +191,7 @@ impl SshKey {
 
 impl Fetch for Git {
     fn fetch(&self) -> Result<Exports, FetchError> {
-        let _alone = self.one_at_a_time.lock();
+        let _guard = self.copy_lock.lock();
         let pulled = self.repository.pull(&self.path);
         let texts = pulled.map_err(|error| FetchError::Remote(error.into()))?;
         let texts = texts.into_iter().map(|(name, text)| (name, Value::string(text)));

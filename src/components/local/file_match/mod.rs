@@ -88,12 +88,12 @@ impl Discovery for FileMatch {
 
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let (watches, max_age) = (self.watches.clone(), self.max_age);
-        let looked = tokio::task::spawn_blocking(move || {
+        let search = tokio::task::spawn_blocking(move || {
             let oldest = SystemTime::now().checked_sub(max_age).filter(|_| !max_age.is_zero());
             let targets = watches.iter().map(|watch| watch.targets(oldest));
             targets.collect::<Result<Vec<_>, PatternError>>()
         });
-        let targets = looked.await.map_err(DiscoveryError::Search)?;
+        let targets = search.await.map_err(DiscoveryError::Search)?;
         let targets = targets.map_err(|error| DiscoveryError::Configuration(error.into()))?;
         Ok(targets.into_iter().flatten().collect())
     }

@@ -136,9 +136,9 @@ impl EbpfMetrics {
 
     /// Counts the files that were refused between two states of the counters.
     pub(super) fn refused(&self, before: &RefusalCounts, after: &RefusalCounts) {
-        for (index, why) in Refusal::ALL.iter().enumerate() {
+        for (index, reason) in Refusal::ALL.iter().enumerate() {
             self.files_refused
-                .get_or_create_owned(&vec![("reason", why.name().to_owned())])
+                .get_or_create_owned(&vec![("reason", reason.name().to_owned())])
                 .inc_by(after[index].saturating_sub(before[index]));
         }
     }

@@ -166,8 +166,8 @@ fn describe(engine: &Engine, requested_hertz: u32, hertz: u32) -> String {
             " instead of {requested_hertz}, to stay within budget.cpu_percent"
         ));
     }
-    if let Engine::Events(why) = engine {
-        text.push_str(&format!(" by perf events without a BPF program: {why}"));
+    if let Engine::Events(reason) = engine {
+        text.push_str(&format!(" by perf events without a BPF program: {reason}"));
     }
     text
 }

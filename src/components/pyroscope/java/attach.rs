@@ -146,7 +146,7 @@ fn wake(jvm: &Jvm, folder: &Place, name: &str) -> io::Result<()> {
     jvm.key.check()?;
     let trigger = format!(".attach_pid{}", jvm.own_pid);
     folder.put(&trigger, &[], Mode::from_raw_mode(0o600))?;
-    let woken = pidfd_send_signal(&process, Signal::QUIT)
+    let result = pidfd_send_signal(&process, Signal::QUIT)
         .map_err(io::Error::from)
         .and_then(|()| {
             let deadline = Instant::now() + LISTENS_WITHIN;
@@ -164,7 +164,7 @@ fn wake(jvm: &Jvm, folder: &Place, name: &str) -> io::Result<()> {
             Ok(())
         });
     folder.remove(&trigger)?;
-    woken
+    result
 }
 
 #[cfg(test)]

@@ -113,11 +113,11 @@ impl Java {
         let mut passed = HashMap::new();
         loop {
             let this = self.clone();
-            let looked = tokio::task::spawn_blocking(move || {
+            let inspection = tokio::task::spawn_blocking(move || {
                 let inspected = this.look(&mut passed);
                 (inspected, passed)
             });
-            let (inspected, after) = looked
+            let (inspected, after) = inspection
                 .await
                 .map_err(|error| ComponentError(format!("the inspection of processes panicked: {error}")))?;
             passed = after;
@@ -161,11 +161,11 @@ impl Java {
             let program = proc::executable(pid);
             let before = passed.remove(&pid);
             let before = before.filter(|before| before.key == key && before.program == program);
-            let looked = match before {
+            let inspection = match before {
                 Some(before) if before.looks >= LOOKS => Err((before.reason, before.looks)),
                 before => Jvm::find(pid).map_err(|reason| (reason, before.map_or(1, |before| before.looks + 1))),
             };
-            match looked {
+            match inspection {
                 Ok(jvm) => jvms.push((target, Some(jvm), pid)),
                 Err((reason, looks)) => {
                     match reason {

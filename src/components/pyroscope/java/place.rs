@@ -38,9 +38,11 @@ fn become_user(jvm: &Jvm) -> io::Result<()> {
         .and_then(|()| set_thread_res_gid(group, group, group))
         .and_then(|()| set_thread_res_uid(user, user, user));
     changed.map_err(|_| {
-        let (us, them) = (geteuid().as_raw(), jvm.user);
-        let message =
-            format!("it runs as user {them}, the collector as user {us}: run the collector as root or as user {them}");
+        let (own_user, other_user) = (geteuid().as_raw(), jvm.user);
+        let message = format!(
+            "it runs as user {other_user}, the collector as user {own_user}: run the collector as root or as \
+                 user {other_user}"
+        );
         io::Error::new(io::ErrorKind::PermissionDenied, message)
     })
 }

@@ -131,7 +131,7 @@ impl Recorded {
             }
             Recorder::Own => {
                 // Stops a recording of a crashed collector. The command fails if there is no such recording.
-                let _left_over = command(&self.jvm, Command::Jcmd(&format!("JFR.stop name={NAME}")));
+                let _answer = command(&self.jvm, Command::Jcmd(&format!("JFR.stop name={NAME}")));
                 let version = command(&self.jvm, Command::Jcmd("VM.version"))?;
                 let settings = jfc::settings(config, jfc::major_version(&version));
                 self.put(&self.file(SETTINGS), settings.as_bytes())?;

@@ -321,8 +321,8 @@ async fn bodies_have_a_bound_each_and_one_together() {
         .text("max_body_bytes", "64KiB")
         .text("max_bytes_in_flight", "100KiB");
     let port = Port::with(sink.clone(), http(), Body::new().block("limits", limits)).await;
-    let small = || vec![b'a'; 60 << 10];
-    assert_eq!(port.post("ingest?name=a", "", small()).await.0, StatusCode::OK);
+    let small_body = || vec![b'a'; 60 << 10];
+    assert_eq!(port.post("ingest?name=a", "", small_body()).await.0, StatusCode::OK);
     let (status, text) = port.post("ingest?name=a", "", vec![b'a'; 65 << 10]).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     assert!(text.contains("the limit is 65536 bytes"), "{text}");
@@ -338,28 +338,28 @@ async fn bodies_have_a_bound_each_and_one_together() {
 
     // A body that has begun and does not end keeps its part of the budget.
     let (first, rest) = futures::channel::mpsc::unbounded::<Result<Vec<u8>, std::io::Error>>();
-    first.unbounded_send(Ok(small())).unwrap();
+    first.unbounded_send(Ok(small_body())).unwrap();
     let slow = client()
         .post(port.url("ingest?name=slow"))
         .body(reqwest::Body::wrap_stream(rest));
     let slow = tokio::spawn(slow.send());
-    let mut busy = None;
-    while busy.is_none() {
+    let mut unavailable = None;
+    while unavailable.is_none() {
         let response = client()
             .post(port.url("ingest?name=a"))
-            .body(small())
+            .body(small_body())
             .send()
             .await
             .unwrap();
-        busy = Some(response).filter(|response| response.status() == StatusCode::SERVICE_UNAVAILABLE);
+        unavailable = Some(response).filter(|response| response.status() == StatusCode::SERVICE_UNAVAILABLE);
     }
-    let busy = busy.unwrap();
-    assert_eq!(busy.headers()["retry-after"], "1");
-    let text = busy.text().await.unwrap();
+    let unavailable = unavailable.unwrap();
+    assert_eq!(unavailable.headers()["retry-after"], "1");
+    let text = unavailable.text().await.unwrap();
     assert!(text.contains("of 102400 bytes"), "{text}");
     drop(first);
     assert_eq!(slow.await.unwrap().unwrap().status(), StatusCode::OK);
-    assert_eq!(port.post("ingest?name=a", "", small()).await.0, StatusCode::OK);
+    assert_eq!(port.post("ingest?name=a", "", small_body()).await.0, StatusCode::OK);
     port.running.stop().await;
 }
 
@@ -387,13 +387,13 @@ async fn an_update_keeps_the_port_or_changes_it_and_a_bad_one_changes_nothing() 
     let limits = Body::new().text("max_body_bytes", "64KiB");
     let smaller = port.body.clone().block("limits", limits);
     port.running.component.update(smaller.arguments(&DEFINITION)).unwrap();
-    let large = || port.post("ingest?name=a", "", vec![0; 70 << 10]);
-    while large().await.0 != StatusCode::PAYLOAD_TOO_LARGE {}
+    let post_large_body = || port.post("ingest?name=a", "", vec![0; 70 << 10]);
+    while post_large_body().await.0 != StatusCode::PAYLOAD_TOO_LARGE {}
     assert_eq!(port.url(""), before);
 
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let number = i64::from(listener.local_addr().unwrap().port());
-    let elsewhere = |number: i64| {
+    let arguments_with_port = |number: i64| {
         let http = http().with("listen_port", Value::Number(Number::Int(number)));
         let forward_to = receivers([sink.clone() as _]);
         Body::new()
@@ -401,12 +401,12 @@ async fn an_update_keeps_the_port_or_changes_it_and_a_bad_one_changes_nothing() 
             .block("http", http)
             .arguments(&DEFINITION)
     };
-    let error = port.running.component.update(elsewhere(number)).unwrap_err();
+    let error = port.running.component.update(arguments_with_port(number)).unwrap_err();
     assert!(error.0.contains("another program uses the port"), "{error}");
     assert_eq!(port.post("ingest?name=a", "", "").await.0, StatusCode::OK);
 
     drop(listener);
-    port.running.component.update(elsewhere(number)).unwrap();
+    port.running.component.update(arguments_with_port(number)).unwrap();
     eventually("the other port", || port.url("").contains(&number.to_string())).await;
     assert_eq!(port.post("ingest?name=a", "", "").await.0, StatusCode::OK);
     let closed = || std::net::TcpStream::connect(before.trim_start_matches("http://").trim_end_matches('/')).is_err();

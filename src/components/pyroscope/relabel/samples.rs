@@ -63,8 +63,8 @@ pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, SamplesError
     if dropped == of_samples.len() as u64 {
         return Ok(Left::Nothing(dropped));
     }
-    let made = with_labels(&profile, |sample| labels[of_samples[sample]].as_deref());
-    Ok(Left::Changed(pprof::gzip(&pprof::encode(&made)).into(), dropped))
+    let relabeled = with_labels(&profile, |sample| labels[of_samples[sample]].as_deref());
+    Ok(Left::Changed(pprof::gzip(&pprof::encode(&relabeled)).into(), dropped))
 }
 
 fn apply<'a>(rules: &Rules, labels: &'a [SampleLabel<'a>]) -> After<'a> {
@@ -104,7 +104,7 @@ impl After<'_> {
 /// Returns the profile with new labels for each sample. A sample for which `labels` returns `None` is dropped.
 fn with_labels<'a>(profile: &'a Profile<'a>, labels: impl Fn(usize) -> Option<&'a [SampleLabel<'a>]>) -> Profile<'a> {
     let width = profile.sample_types.len();
-    let mut made = Profile {
+    let mut relabeled = Profile {
         sample_locations: Vec::new(),
         sample_starts: vec![0],
         values: Vec::new(),
@@ -116,22 +116,22 @@ fn with_labels<'a>(profile: &'a Profile<'a>, labels: impl Fn(usize) -> Option<&'
     for sample in 0..profile.sample_count() {
         let Some(labels) = labels(sample) else { continue };
         let (stack, values) = (profile.stack(sample), profile.values_of(sample));
-        let next = made.sample_count();
+        let next = relabeled.sample_count();
         let index = *known.entry((stack, labels)).or_insert(next);
         if index < next {
-            let sums = made.values[index * width..].iter_mut();
+            let sums = relabeled.values[index * width..].iter_mut();
             sums.zip(values)
                 .for_each(|(sum, addend)| *sum = sum.saturating_add(*addend));
             continue;
         }
-        made.sample_locations.extend_from_slice(stack);
-        made.sample_starts.push(made.sample_locations.len() as u32);
-        made.values.extend_from_slice(values);
-        made.labels.extend_from_slice(labels);
-        made.label_starts.push(made.labels.len() as u32);
+        relabeled.sample_locations.extend_from_slice(stack);
+        relabeled.sample_starts.push(relabeled.sample_locations.len() as u32);
+        relabeled.values.extend_from_slice(values);
+        relabeled.labels.extend_from_slice(labels);
+        relabeled.label_starts.push(relabeled.labels.len() as u32);
     }
-    made.drop_unused();
-    made
+    relabeled.drop_unused();
+    relabeled
 }
 
 fn name<'a>(label: &SampleLabel<'a>) -> &'a str {

@@ -157,9 +157,9 @@ impl Scrape {
             tracing::warn!(component = %self.context.id, count = refused, error = %error, "cannot scrape some targets");
         }
         loops.retain(|identity, running| {
-            let is_as_wanted = running.generation == current.generation;
-            let stays = is_as_wanted && targets.contains_key(identity);
-            if !stays && is_as_wanted && shares.is_shared() {
+            let is_current = running.generation == current.generation;
+            let stays = is_current && targets.contains_key(identity);
+            if !stays && is_current && shares.is_shared() {
                 // The current scrape may finish: the collector that takes the target over begins with the next one.
                 running.stop.soon.cancel();
             } else if !stays {
@@ -193,7 +193,7 @@ impl Scrape {
             });
         }
         self.metrics.targets.set(loops.len() as i64);
-        self.metrics.targets_elsewhere.set(shares.elsewhere() as i64);
+        self.metrics.targets_elsewhere.set(shares.foreign_count() as i64);
         let mut running: Vec<Shown> = loops.values().map(|running| running.shown.clone()).collect();
         running.sort_by(|left, right| left.target.url.cmp(&right.target.url));
         *self.running.lock() = running;
@@ -219,7 +219,7 @@ impl Scrape {
             self.sync(&mut loops, &mut tasks, &shutdown);
             let synced = Instant::now();
             let mut next: Option<Instant> = None;
-            let sooner = |next: Option<Instant>, pause| {
+            let earlier = |next: Option<Instant>, pause| {
                 let due = synced + pause;
                 Some(next.map_or(due, |next| next.min(due)))
             };
@@ -234,8 +234,8 @@ impl Scrape {
                             return Err(ComponentError(format!("a scrape loop panicked: {error}")));
                         }
                     }
-                    () = self.changed.notified() => next = sooner(next, SYNC_AT_MOST_EVERY),
-                    () = shares.next() => next = sooner(next, SHARE_AT_MOST_EVERY),
+                    () = self.changed.notified() => next = earlier(next, SYNC_AT_MOST_EVERY),
+                    () = shares.next() => next = earlier(next, SHARE_AT_MOST_EVERY),
                     () = sleep_until(next) => break,
                 }
             }

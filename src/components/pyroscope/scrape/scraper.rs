@@ -94,14 +94,14 @@ impl Scraper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut delta = Delta::new();
         loop {
-            let waits_since = tokio::time::Instant::now();
+            let wait_start = tokio::time::Instant::now();
             let due = tokio::select! {
                 // If the next scrape is already due, the stop takes precedence.
                 biased;
                 () = stop.soon.cancelled() => return,
                 due = ticks.tick() => due,
             };
-            if self.settings.is_clustered && waits_since < due && due.elapsed() > LATEST {
+            if self.settings.is_clustered && wait_start < due && due.elapsed() > LATEST {
                 continue;
             }
             match self.scrape(delta, &stop.now).await {
@@ -114,7 +114,7 @@ impl Scraper {
     /// Scrapes once and returns the state for the next difference, or `None` if the shutdown aborted the scrape.
     async fn scrape(&self, delta: Delta, shutdown: &Shutdown) -> Option<Delta> {
         let started = Instant::now();
-        let began = SystemTime::now();
+        let start_time = SystemTime::now();
         let (delta, result, bytes) = tokio::select! {
             () = shutdown.cancelled() => return None,
             result = self.take(delta) => result,
@@ -135,7 +135,7 @@ impl Scraper {
             let mut state = self.state.lock();
             let is_new = error.is_some() && state.last_error != error;
             *state = TargetState {
-                last_scrape: Some(began),
+                last_scrape: Some(start_time),
                 duration,
                 last_error: error.clone(),
             };
@@ -155,7 +155,7 @@ impl Scraper {
 
     /// Forwards a profile. A shutdown does not drop the profile at once, because some receivers may already have it.
     async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), ScrapeError> {
-        let given_up = async {
+        let grace_period = async {
             shutdown.cancelled().await;
             tokio::time::sleep(FORWARD_GRACE).await;
         };
@@ -164,7 +164,7 @@ impl Scraper {
                 None => Ok(()),
                 Some(refused) => Err(refused.error.into()),
             },
-            () = given_up => Err(ScrapeError::Stopped),
+            () = grace_period => Err(ScrapeError::Stopped),
         }
     }
 
@@ -225,8 +225,8 @@ impl Scraper {
             let max_bytes = self.settings.limits.profile_bytes();
             Ok(response::read(response, url.path(), max_bytes).await?)
         };
-        let late = |_| ResponseError::Timeout(alluvium_base::duration::format(deadline));
-        tokio::time::timeout(deadline, fetch).await.map_err(late)?
+        let timeout_error = |_| ResponseError::Timeout(alluvium_base::duration::format(deadline));
+        tokio::time::timeout(deadline, fetch).await.map_err(timeout_error)?
     }
 
     /// Requests the profile from this program's own endpoints, without a socket. The request has the same credentials

@@ -19,7 +19,7 @@ struct Shared {
     view: Arc<View>,
     /// Address of each target of another collector, and the name of that collector. The name is missing while this
     /// collector does not participate.
-    elsewhere: Vec<(Arc<str>, Option<Arc<str>>)>,
+    foreign_targets: Vec<(Arc<str>, Option<Arc<str>>)>,
 }
 
 /// The targets that this collector scrapes.
@@ -43,7 +43,7 @@ pub(super) fn share(arguments: &ScrapeArguments, cluster: &Cluster) -> (Own, Sha
         return (own, Shares(None));
     };
     let mut own = Own::default();
-    let mut elsewhere = Vec::new();
+    let mut foreign_targets = Vec::new();
     for target in arguments.targets.iter() {
         let address = || target.get("__address__").cloned().unwrap_or_default();
         match view.owner(key(&target)) {
@@ -51,11 +51,11 @@ pub(super) fn share(arguments: &ScrapeArguments, cluster: &Cluster) -> (Own, Sha
             // targets would cut off different targets on each of them.
             Owner::Own if own.targets.len() < limit => own.targets.push(target),
             Owner::Own => own.beyond += 1,
-            Owner::Other(name) => elsewhere.push((address(), Some(name))),
-            Owner::Unknown => elsewhere.push((address(), None)),
+            Owner::Other(name) => foreign_targets.push((address(), Some(name))),
+            Owner::Unknown => foreign_targets.push((address(), None)),
         }
     }
-    (own, Shares(Some(Shared { view, elsewhere })))
+    (own, Shares(Some(Shared { view, foreign_targets })))
 }
 
 fn key(target: &Target) -> u64 {
@@ -70,18 +70,21 @@ impl Shares {
     }
 
     /// Returns the number of targets that this collector does not scrape.
-    pub(super) fn elsewhere(&self) -> usize {
-        self.0.as_ref().map_or(0, |shared| shared.elsewhere.len())
+    pub(super) fn foreign_count(&self) -> usize {
+        self.0.as_ref().map_or(0, |shared| shared.foreign_targets.len())
     }
 
     /// Returns the text for the health message.
     pub(super) fn note(&self) -> String {
-        let Some(Shared { view, elsewhere }) = &self.0 else {
+        let Some(Shared { view, foreign_targets }) = &self.0 else {
             return String::new();
         };
         if view.is_participant() {
             let others = view.members.len().saturating_sub(1);
-            format!(", {} targets belong to {others} other collectors", elsewhere.len())
+            format!(
+                ", {} targets belong to {others} other collectors",
+                foreign_targets.len()
+            )
         } else {
             ", the cluster has not assigned targets to this collector yet".to_owned()
         }
@@ -89,7 +92,7 @@ impl Shares {
 
     /// Returns the part of the debug info about shared targets.
     pub(super) fn debug_info(&self) -> Option<Value> {
-        let Shared { view, elsewhere } = self.0.as_ref()?;
+        let Shared { view, foreign_targets } = self.0.as_ref()?;
         let entry = |(address, name): &(Arc<str>, Option<Arc<str>>)| {
             let collector = name.clone().map_or(Value::Null, Value::String);
             Value::object([("address", Value::String(address.clone())), ("collector", collector)])
@@ -100,7 +103,7 @@ impl Shares {
                 "collectors",
                 Value::array(view.members.iter().map(|member| Value::String(member.name.clone()))),
             ),
-            ("targets_elsewhere", Value::array(elsewhere.iter().map(entry))),
+            ("targets_elsewhere", Value::array(foreign_targets.iter().map(entry))),
         ]))
     }
 }

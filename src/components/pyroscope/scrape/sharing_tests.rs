@@ -137,9 +137,9 @@ fn the_limit_of_targets_is_that_of_each_collector() {
 
 #[tokio::test]
 async fn a_scrape_that_is_under_way_when_its_target_moves_is_finished() {
-    let begun = Arc::new(AtomicUsize::new(0));
+    let begin_count = Arc::new(AtomicUsize::new(0));
     let finish = Arc::new(tokio::sync::Notify::new());
-    let (counter, finished) = (begun.clone(), finish.clone());
+    let (counter, finished) = (begin_count.clone(), finish.clone());
     let slow = get(move || {
         let finished = finished.clone();
         counter.fetch_add(1, Ordering::Relaxed);
@@ -157,12 +157,12 @@ async fn a_scrape_that_is_under_way_when_its_target_moves_is_finished() {
     let sink = Arc::new(Collector::default());
     let discovered = targets(&[&[("__address__", address.as_str())]]);
     let running = Running::start(&DEFINITION, &recorder, &clustered(body(discovered, &sink, "/slow")));
-    eventually("a scrape has begun", || begun.load(Ordering::Relaxed) == 1).await;
+    eventually("a scrape has begun", || begin_count.load(Ordering::Relaxed) == 1).await;
     views.send_replace(view(&own, &[], Part::Viewer));
     eventually("the target has moved", || recorder.health().1.starts_with("0 profiles")).await;
     finish.notify_one();
     eventually("the profile", || sink.profiles().len() == 1).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(begun.load(Ordering::Relaxed), 1);
+    assert_eq!(begin_count.load(Ordering::Relaxed), 1);
     running.stop().await;
 }

@@ -141,7 +141,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
     let parcels = outcomes.len();
     let mut refused: Vec<Refused> = Vec::new();
     let mut failures: Vec<Failure> = Vec::new();
-    let mut took_nothing = 0;
+    let mut failed_parcels = 0;
     for (indices, outcome) in outcomes {
         match outcome {
             Outcome::Accepted => {}
@@ -154,7 +154,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
                 failures.push(failure);
             }
             Outcome::Failed(failure) => {
-                took_nothing += 1;
+                failed_parcels += 1;
                 // If a push of several profiles fails because of a profile, it is unknown which profile that is.
                 let is_known =
                     indices.len() == 1 || matches!(failure.kind, FailureKind::Endpoint | FailureKind::Server);
@@ -171,7 +171,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
     // that a retry may still deliver would be dropped.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
         None => Outcome::Accepted,
-        Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),
+        Some(failure) if failed_parcels == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),
         Some(failure) => Outcome::Partly(refused, failure),
     }
 }

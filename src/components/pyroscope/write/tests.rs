@@ -350,8 +350,8 @@ async fn one_bad_profile_does_not_take_its_batch_with_it() {
     let folder = tempfile::tempdir().unwrap();
     // The server rejects the whole request and does not name the profile that caused it.
     endpoint.set_verdict(|request| {
-        let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0003");
-        if is_bad {
+        let is_rejected = request.series.iter().any(|series| service(&series.labels) == "s0003");
+        if is_rejected {
             Err(ConnectError::invalid("wrong"))
         } else {
             Ok(())
@@ -449,8 +449,8 @@ async fn a_profile_that_the_server_always_fails_at_does_not_block_the_queue() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let folder = tempfile::tempdir().unwrap();
     endpoint.set_verdict(|request| {
-        let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0001");
-        if is_bad {
+        let is_rejected = request.series.iter().any(|series| service(&series.labels) == "s0001");
+        if is_rejected {
             Err(ConnectError::new(Code::Internal, "panic"))
         } else {
             Ok(())
@@ -555,8 +555,8 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
         let mut queues = queues.map(|folder| folder.unwrap().path());
         let queue = queues.find(|path| path.to_string_lossy().contains("broken")).unwrap();
         // The queue cannot create a segment, because its folder is missing.
-        let away = folder.path().join("away");
-        std::fs::rename(&queue, &away).unwrap();
+        let moved = folder.path().join("away");
+        std::fs::rename(&queue, &moved).unwrap();
         for _ in 0..3 {
             let refused = recorder.receiver().append(vec![profile("shop")]).await;
             assert_eq!(refused.len(), 1);
@@ -566,7 +566,7 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
                 "{refused:?}"
             );
         }
-        std::fs::rename(&away, &queue).unwrap();
+        std::fs::rename(&moved, &queue).unwrap();
         append(&recorder, [broken]).await;
         for endpoint in [&one, &other] {
             eventually("the profile", || endpoint.accepted.lock().len() == broken + 1).await;
@@ -582,8 +582,8 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_hangs_delays_neither_the_other_nor_the_source() {
     let (healthy, healthy_url, _healthy_server) = Endpoint::start().await;
-    let hangs = Router::new().fallback(|| async { std::future::pending::<()>().await });
-    let (hanging_url, _hanging) = serve(hangs).await;
+    let hanging_router = Router::new().fallback(|| async { std::future::pending::<()>().await });
+    let (hanging_url, _hanging) = serve(hanging_router).await;
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
     let two_endpoints = Body::new()
@@ -621,12 +621,12 @@ async fn a_label_of_the_profile_names_the_tenant_of_its_push() {
         // The reserved label itself is not sent.
         assert_eq!(endpoint.accepted.lock().last().unwrap().0, "shop");
     }
-    let several = ["blue", "red", "blue"].map(|tenant| RawProfile {
+    let profiles = ["blue", "red", "blue"].map(|tenant| RawProfile {
         labels: Labels::from_pairs([("service_name", "shop"), ("__tenant__", tenant)]),
         ..profile("")
     });
     let before = endpoint.requests.load(Ordering::Relaxed);
-    assert!(recorder.receiver().append(several.to_vec()).await.is_empty());
+    assert!(recorder.receiver().append(profiles.to_vec()).await.is_empty());
     eventually("all three", || endpoint.accepted.lock().len() == 6).await;
     assert_eq!(endpoint.requests.load(Ordering::Relaxed), before + 2);
     let invalid = RawProfile {

@@ -172,8 +172,8 @@ async fn what_cannot_be_had_at_the_start_is_not_loaded_and_no_error_tells_the_pa
 async fn a_server_that_does_not_answer_in_time_is_given_up() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let impatient = body(&format!("http://{address}/")).text("poll_timeout", "20ms");
-    let error = refused(impatient).await;
+    let short_timeout = body(&format!("http://{address}/")).text("poll_timeout", "20ms");
+    let error = refused(short_timeout).await;
     assert!(error.contains("no response within the timeout"), "{error}");
 }
 

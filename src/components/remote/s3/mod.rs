@@ -125,7 +125,7 @@ impl S3Client {
     fn account(&self, environment: &Environment) -> Account {
         let region = self.signing_region.clone().or_else(|| self.region.clone());
         // The region of an S3-compatible service does not depend on the AWS profile or the instance metadata.
-        let elsewhere = || {
+        let default_region = || {
             let variable = ["AWS_REGION", "AWS_DEFAULT_REGION"]
                 .into_iter()
                 .find_map(|name| environment.get(name));
@@ -135,7 +135,7 @@ impl S3Client {
             access_key: self.key.clone(),
             endpoint: None,
             profile: None,
-            region: region.or_else(|| self.endpoint.as_ref().map(|_| elsewhere())),
+            region: region.or_else(|| self.endpoint.as_ref().map(|_| default_region())),
             role_arn: None,
             secret_key: self.secret.clone(),
         }

@@ -67,7 +67,7 @@ async fn a_login_by_iam_is_a_signed_request_that_amazon_answers_to_whoever_sends
     );
     assert_eq!(amazon.requests(), ["GetCallerIdentity&Version=2011-06-15"]);
 
-    let away = clouds(folder.path(), keys);
+    let other_environment = clouds(folder.path(), keys);
     for (body, url) in [
         (iam(), "https://sts.amazonaws.com/"),
         (
@@ -75,7 +75,7 @@ async fn a_login_by_iam_is_a_signed_request_that_amazon_answers_to_whoever_sends
             "https://sts.eu-west-1.amazonaws.com/",
         ),
     ] {
-        let body = login(&away, "auth.aws", body).await.unwrap().body;
+        let body = login(&other_environment, "auth.aws", body).await.unwrap().body;
         assert_eq!(decoded(&body, "iam_request_url"), url);
         assert!(!body.to_string().contains("hush"));
     }
@@ -144,8 +144,8 @@ async fn a_login_by_azure_shows_the_token_of_the_machine_and_which_it_is() {
 async fn a_login_by_gcp_shows_a_token_of_the_machine_or_of_a_service_account() {
     let (url, _server) = serve_api(|request, body| {
         let account = "/computeMetadata/v1/instance/service-accounts/default";
-        let asked_for = request.uri.to_string();
-        let text = match asked_for.strip_prefix(account).unwrap_or(&asked_for) {
+        let uri = request.uri.to_string();
+        let text = match uri.strip_prefix(account).unwrap_or(&uri) {
             "/identity?audience=https%3A%2F%2Fvault.example.com%3A8200%2Fvault%2Fr&format=full" => "machine-jwt\n",
             "/token?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fcloud-platform" => TOKEN,
             "/projects/-/serviceAccounts/a@p.iam.gserviceaccount.com:signJwt" => {

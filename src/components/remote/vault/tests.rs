@@ -57,8 +57,8 @@ impl Vault {
         json_of(json!({ "auth": auth }))
     }
 
-    fn login(&self, is_right: bool) -> Response {
-        if !is_right {
+    fn login(&self, is_valid: bool) -> Response {
+        if !is_valid {
             return (StatusCode::BAD_REQUEST, r#"{"errors": ["invalid credentials"]}"#).into_response();
         }
         let number = self.logins.fetch_add(1, Ordering::SeqCst);

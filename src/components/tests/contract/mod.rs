@@ -112,8 +112,8 @@ fn the_trial() {
         };
         for api in apis {
             println!("{} ({api:?})", row.name);
-            let tried = AssertUnwindSafe(|| try_one(definition, row, &world, *api));
-            if catch_unwind(tried).is_err() {
+            let trial = AssertUnwindSafe(|| try_one(definition, row, &world, *api));
+            if catch_unwind(trial).is_err() {
                 failed.push(row.name);
             }
         }
@@ -377,8 +377,8 @@ fn arguments(definition: &dyn AnyDefinition, text: &str) -> ValidArguments {
 fn wait_until(subject: &str, state: impl Fn() -> (bool, String)) {
     let deadline = Instant::now() + LONGEST;
     loop {
-        let (is_so, description) = state();
-        if is_so {
+        let (is_reached, description) = state();
+        if is_reached {
             return;
         }
         assert!(Instant::now() < deadline, "{subject}: {description}");
