@@ -239,13 +239,13 @@ impl Listener {
         if let Ok(()) = tokio::time::timeout(grace, finished).await {
             0
         } else {
-            let cut = connections.len();
+            let cut_count = connections.len();
             tracing::warn!(
-                connections = cut,
+                connections = cut_count,
                 "requests were cut off at the end of the grace period"
             );
             connections.shutdown().await;
-            cut
+            cut_count
         }
     }
 }
@@ -310,7 +310,7 @@ impl Port {
         };
         // Waits for the first byte, so that a silent client does not occupy a handshake slot.
         in_time(self.options.header_timeout, stream.peek(&mut [0])).await?;
-        let _place = self.handshakes.acquire().await.map_err(std::io::Error::other)?;
+        let _permit = self.handshakes.acquire().await.map_err(std::io::Error::other)?;
         let stream = in_time(self.options.handshake_timeout, tls.accept(stream)).await?;
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok((Either::Right(Box::new(stream)), is_http2))

@@ -119,7 +119,7 @@ fn json(value: Option<serde_json::Value>, missing: &str) -> Response {
 
 async fn serve(State(web): Api, Path(path): Path<String>, request: Request) -> Response {
     // The path begins with the id. The shortest prefix that is the id of a component is used, as in Alloy.
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let ends = path.match_indices('/').map(|(offset, _)| offset).chain([path.len()]);
     let Some(end) = ends.into_iter().find(|end| web.has_component(&path[..*end])) else {
         return (StatusCode::NOT_FOUND, format!("there is no component at `{path}`\n")).into_response();
     };
