@@ -191,8 +191,8 @@ mod tests {
         let time = |text| read(&[("grpc-timeout", text)]).map(|headers| headers.timeout);
         assert_eq!(time("99999999H").unwrap(), Some(Duration::from_hours(99_999_999)));
         assert_eq!(time("7u").unwrap(), Some(Duration::from_micros(7)));
-        for wrong in ["", "S", "1", "1s", "-1S", "123456789S", "1.5S"] {
-            assert_eq!(time(wrong).unwrap_err().status, 400, "{wrong}");
+        for timeout in ["", "S", "1", "1s", "-1S", "123456789S", "1.5S"] {
+            assert_eq!(time(timeout).unwrap_err().status, 400, "{timeout}");
         }
         assert!(read(&[("grpc-encoding", "snappy")]).is_err());
     }

@@ -134,16 +134,16 @@ mod tests {
 
     #[test]
     fn the_format_is_named_or_accepted_or_json() {
-        let of = |query, accepted| SqlFormat::wanted(query, &accept(accepted)).unwrap();
-        assert_eq!(of(Some("a=b&format=csv"), "application/json"), SqlFormat::Csv);
+        let format_of = |query, accepted| SqlFormat::wanted(query, &accept(accepted)).unwrap();
+        assert_eq!(format_of(Some("a=b&format=csv"), "application/json"), SqlFormat::Csv);
         assert_eq!(
-            of(None, "text/html, application/vnd.apache.arrow.stream;q=0.9"),
+            format_of(None, "text/html, application/vnd.apache.arrow.stream;q=0.9"),
             SqlFormat::Arrow
         );
-        assert_eq!(of(None, "text/csv"), SqlFormat::Csv);
-        assert_eq!(of(None, "application/vnd.apache.parquet"), SqlFormat::Parquet);
-        assert_eq!(of(Some("format=pprof"), "*/*"), SqlFormat::Pprof);
-        assert_eq!(of(None, "*/*"), SqlFormat::Json);
+        assert_eq!(format_of(None, "text/csv"), SqlFormat::Csv);
+        assert_eq!(format_of(None, "application/vnd.apache.parquet"), SqlFormat::Parquet);
+        assert_eq!(format_of(Some("format=pprof"), "*/*"), SqlFormat::Pprof);
+        assert_eq!(format_of(None, "*/*"), SqlFormat::Json);
         assert!(SqlFormat::wanted(Some("format=xml"), &HeaderMap::new()).is_err());
     }
 

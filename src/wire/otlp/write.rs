@@ -197,10 +197,10 @@ impl<'a> Tables<'a> {
         self.strings.index(text) as i32
     }
 
-    fn value_type(&mut self, of: ValueType<'a>) -> otlp::ValueType {
+    fn value_type(&mut self, value_type: ValueType<'a>) -> otlp::ValueType {
         otlp::ValueType {
-            type_strindex: self.string(of.kind),
-            unit_strindex: self.string(of.unit),
+            type_strindex: self.string(value_type.kind),
+            unit_strindex: self.string(value_type.unit),
         }
     }
 
@@ -360,7 +360,7 @@ mod tests {
 
     /// Returns samples of one type as a reader sees them: frames, mapping and address of each location, labels, and
     /// value.
-    fn seen(profile: &Profile<'_>, kind: usize) -> Vec<String> {
+    fn describe_samples(profile: &Profile<'_>, kind: usize) -> Vec<String> {
         let sample = |sample: usize| {
             let stack = profile.stack(sample).iter().map(|index| {
                 let location = &profile.locations[*index as usize];
@@ -370,14 +370,18 @@ mod tests {
                 };
                 let lines = profile.lines_of(location).iter();
                 let lines = lines.map(|line| (profile.functions[line.function as usize], line.line));
-                let place = (
+                let mapping_fields = (
                     mapping.start,
                     mapping.limit,
                     mapping.offset,
                     mapping.file,
                     mapping.build_id,
                 );
-                format!("{} {place:?} {:?}", location.address, lines.collect::<Vec<_>>())
+                format!(
+                    "{} {mapping_fields:?} {:?}",
+                    location.address,
+                    lines.collect::<Vec<_>>()
+                )
             });
             let mut labels: Vec<String> = profile
                 .labels_of(sample)
@@ -394,8 +398,11 @@ mod tests {
         (0..profile.sample_count()).map(sample).collect()
     }
 
-    fn value_type<'a>(of: &(&'a str, &'a str)) -> ValueType<'a> {
-        ValueType { kind: of.0, unit: of.1 }
+    fn value_type<'a>(pair: &(&'a str, &'a str)) -> ValueType<'a> {
+        ValueType {
+            kind: pair.0,
+            unit: pair.1,
+        }
     }
 
     const TYPES: [(&str, &str); 4] = [
@@ -496,18 +503,18 @@ mod tests {
             let batch = ExportBatch::read(&to_request(&exported), 0).unwrap();
             let mut read = batch.profiles.iter();
             for profile in &profiles {
-                for (kind, of) in profile.sample_types.iter().enumerate() {
-                    let found = read.next().unwrap();
-                    let columns = found.columns.get();
-                    prop_assert_eq!(&columns.sample_types, &[*of]);
+                for (kind, sample_type) in profile.sample_types.iter().enumerate() {
+                    let actual = read.next().unwrap();
+                    let columns = actual.columns.get();
+                    prop_assert_eq!(&columns.sample_types, &[*sample_type]);
                     prop_assert_eq!(
                         (columns.period_type, columns.period, columns.time_nanos, columns.duration_nanos),
                         (profile.period_type, profile.period, profile.time_nanos, profile.duration_nanos)
                     );
-                    prop_assert_eq!(seen(columns, 0), seen(profile, kind));
+                    prop_assert_eq!(describe_samples(columns, 0), describe_samples(profile, kind));
                     let expected = labels.with("__otel__", "true");
-                    prop_assert_eq!(&found.labels, &expected);
-                    prop_assert_eq!(found.id.is_empty(), profile.sample_types.len() > 1);
+                    prop_assert_eq!(&actual.labels, &expected);
+                    prop_assert_eq!(actual.id.is_empty(), profile.sample_types.len() > 1);
                 }
             }
             prop_assert!(read.next().is_none());
