@@ -7,7 +7,7 @@ use alluvium_profile::call_tree::Size;
 
 /// Reads the profiles of a text.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
-    let events = by_event(text, Size::MAX).map_err(|error| FileFormat::PerfScript.wrong(&error))?;
+    let events = by_event(text, Size::MAX).map_err(|error| FileFormat::PerfScript.invalid(&error))?;
     let profiles = events
         .iter()
         .map(|event| ImportedProfile::new(&event.name, event.columns(0, 0)));

@@ -56,7 +56,7 @@ impl<'a> Blobs<'a> {
         let flags = block.u16()?;
         let read = block.position() - start;
         let Some(rest) = length.checked_sub(read) else {
-            return Err(block.wrong("the header of a block is too short"));
+            return Err(block.malformed("the header of a block is too short"));
         };
         block.bytes(rest)?;
         Ok(Self {

@@ -107,7 +107,7 @@ impl<'a> Names<'a> {
         name.push_str(
             signature
                 .find('(')
-                .and_then(|at| signature.get(at..))
+                .and_then(|offset| signature.get(offset..))
                 .unwrap_or_default(),
         );
         (name, file)
