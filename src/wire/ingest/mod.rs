@@ -95,11 +95,11 @@ impl Upload {
             let field = fields.iter().find(|field| field.name == name)?;
             Some(field.content.clone())
         };
-        let found = FORMATS
+        let selection = FORMATS
             .into_iter()
             .filter(|format| !format.field.is_empty() && named.is_none_or(|named| std::ptr::eq(named, *format)))
             .find_map(|format| Some((format, content_of(format.field)?)));
-        let (format, content) = found.ok_or_else(|| {
+        let (format, content) = selection.ok_or_else(|| {
             let field = named.unwrap_or(&pprof::PPROF).field;
             ConnectError::invalid(format!("the form has no field `{field}`"))
         })?;

@@ -68,9 +68,9 @@ enum NameError {
     #[error("service name is required")]
     NoService,
     /// The name of the service or of a label contains a character that is not allowed.
-    #[error("{what} `{name}`: character is not allowed: `{character}`")]
+    #[error("{subject} `{name}`: character is not allowed: `{character}`")]
     Character {
-        what: &'static str,
+        subject: &'static str,
         name: String,
         character: char,
     },
@@ -115,11 +115,11 @@ fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), NameError> 
     Ok((app.to_owned(), labels))
 }
 
-fn check(name: &str, what: &'static str, is_allowed: impl Fn(char) -> bool) -> Result<(), NameError> {
+fn check(name: &str, subject: &'static str, is_allowed: impl Fn(char) -> bool) -> Result<(), NameError> {
     match name.chars().find(|character| !is_allowed(*character)) {
         None => Ok(()),
         Some(character) => Err(NameError::Character {
-            what,
+            subject,
             name: name.to_owned(),
             character,
         }),
