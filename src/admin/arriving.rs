@@ -60,8 +60,8 @@ impl<B> Arriving<B> {
             ready!(timer.as_mut().poll(context));
             let away = std::mem::take(&mut self.away);
             if away > Duration::ZERO {
-                let later = timer.deadline() + away;
-                timer.as_mut().reset(later);
+                let deadline = timer.deadline() + away;
+                timer.as_mut().reset(deadline);
                 continue;
             }
             if self.bytes < SLOW_BYTES && self.places.are_wanted() {

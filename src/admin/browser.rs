@@ -166,8 +166,9 @@ fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &Allo
         // Proxies that do not forward the original `Host` set this header.
         let forwarded = headers.get("x-forwarded-host").and_then(|value| value.to_str().ok());
         let forwarded = forwarded.and_then(|hosts| hosts.split(',').next()?.trim().parse().ok());
-        let named = [authority.cloned(), forwarded];
-        named.iter().flatten().any(|authority| site.is_at(authority)) || allowed.has(name(site.authority.host()))
+        let own_authorities = [authority.cloned(), forwarded];
+        own_authorities.iter().flatten().any(|authority| site.is_at(authority))
+            || allowed.has(name(site.authority.host()))
     };
     match Site::read(origin) {
         Some(site) if is_own_site(&site) => None,

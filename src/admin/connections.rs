@@ -359,14 +359,14 @@ impl Body for Sending {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         let Some(unsent) = &self.unsent else { return polled };
-        let counted = |bytes: Bytes| {
+        let wrap = |bytes: Bytes| {
             let piece = Piece {
                 bytes,
                 _unsent: unsent.clone(),
             };
             Bytes::from_owner(piece)
         };
-        polled.map_ok(|frame| frame.map_data(counted))
+        polled.map_ok(|frame| frame.map_data(wrap))
     }
 
     fn is_end_stream(&self) -> bool {
