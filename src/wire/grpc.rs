@@ -55,12 +55,12 @@ pub fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
         ))
         .with_status(415));
     }
-    let accepted = headers.get_all("grpc-accept-encoding").iter();
-    let mut accepted = accepted.flat_map(|value| value.to_str().unwrap_or_default().split(','));
+    let encodings = headers.get_all("grpc-accept-encoding").iter();
+    let mut encodings = encodings.flat_map(|value| value.to_str().unwrap_or_default().split(','));
     Ok(CallHeaders {
         codec: Codec::Proto,
         compression: Compression::named(headers.get("grpc-encoding"))?,
-        accepts_gzip: accepted.any(|name| name.trim() == "gzip"),
+        accepts_gzip: encodings.any(|name| name.trim() == "gzip"),
         timeout: timeout(headers)?,
     })
 }
@@ -77,8 +77,8 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
     };
     let text = value.to_str().unwrap_or_default();
     let read = || {
-        let unit_at = text.len().checked_sub(1)?;
-        let (digits, unit) = text.split_at_checked(unit_at)?;
+        let unit_offset = text.len().checked_sub(1)?;
+        let (digits, unit) = text.split_at_checked(unit_offset)?;
         if digits.len() > TIMEOUT_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }

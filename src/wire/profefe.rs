@@ -76,8 +76,8 @@ impl TypeWord {
 
     /// Returns the type of profiles with this name.
     pub fn of_name(name: &str) -> &'static Self {
-        let named = TYPES.iter().find(|type_word| type_word.names.contains(&name));
-        named.unwrap_or(&TYPES[TYPES.len() - 1])
+        let entry = TYPES.iter().find(|type_word| type_word.names.contains(&name));
+        entry.unwrap_or(&TYPES[TYPES.len() - 1])
     }
 }
 
@@ -299,7 +299,7 @@ struct Label {
 impl ProfileAnswer {
     /// Describes a profile that started at `time_us`, in Unix microseconds.
     pub fn new(id: &str, word: &TypeWord, labels: &Labels, time_us: i64) -> Self {
-        let listed = labels
+        let public_labels = labels
             .iter()
             .filter(|(name, _)| *name != SERVICE_NAME && !name.starts_with("__"))
             .map(|(name, value)| Label {
@@ -311,7 +311,7 @@ impl ProfileAnswer {
             id: id.to_owned(),
             word: word.word,
             service: labels.get(SERVICE_NAME).unwrap_or_default().to_owned(),
-            labels: listed.collect(),
+            labels: public_labels.collect(),
             created_at: time.to_rfc3339_opts(SecondsFormat::Secs, true),
         }
     }
@@ -339,14 +339,14 @@ mod tests {
 
     #[test]
     fn a_sent_profile_has_a_service_a_type_labels_and_perhaps_a_time() {
-        let read = NewProfile::parse(
+        let profile = NewProfile::parse(
             "service=shop%2Fapi&type=heap&labels=,version=1.0.0,%20region%20=eu%2Cwest,b%252Cc=a%2520b&instance_id=x\
              &created_at=2019-05-30T11:49:01",
             NOW,
         )
         .unwrap();
-        assert_eq!((read.service.as_str(), read.word.word), ("shop/api", "heap"));
-        let labels: Vec<(&str, &str)> = read
+        assert_eq!((profile.service.as_str(), profile.word.word), ("shop/api", "heap"));
+        let labels: Vec<(&str, &str)> = profile
             .labels
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -355,7 +355,7 @@ mod tests {
             labels,
             [("b,c", "a b"), ("region", "eu"), ("version", "1.0.0"), ("west", "")]
         );
-        assert_eq!(read.created_nanos, 1_559_216_941_000_000_000);
+        assert_eq!(profile.created_nanos, 1_559_216_941_000_000_000);
         assert_eq!(NewProfile::parse("service=a&type=cpu", NOW).unwrap().created_nanos, NOW);
     }
 
@@ -422,10 +422,13 @@ mod tests {
     #[test]
     fn a_list_is_of_one_service_and_whole_seconds() {
         let range = "from=2019-05-30T11:49:00&to=2019-05-30T12:49:00Z";
-        let read = Wanted::parse(&format!("service=a&{range}&labels=version=1.0.0&limit=5")).unwrap();
-        assert_eq!((read.from, read.to, read.limit), (1_559_216_940, 1_559_220_540, 5));
-        assert_eq!(read.word, None);
-        assert_eq!(read.labels, [("version".to_owned(), "1.0.0".to_owned())]);
+        let selection = Wanted::parse(&format!("service=a&{range}&labels=version=1.0.0&limit=5")).unwrap();
+        assert_eq!(
+            (selection.from, selection.to, selection.limit),
+            (1_559_216_940, 1_559_220_540, 5)
+        );
+        assert_eq!(selection.word, None);
+        assert_eq!(selection.labels, [("version".to_owned(), "1.0.0".to_owned())]);
         let merge = Wanted::parse_merge(&format!("service=a&type=allocs&{range}")).unwrap();
         assert_eq!(merge.word.unwrap().shown, "alloc_space");
     }

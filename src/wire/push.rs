@@ -49,10 +49,10 @@ impl PushBatch {
             let message = format!("the push has {profiles} profiles, the limit is {MAX_PROFILES}: send it in parts");
             return Err(SinkError::new(SinkErrorKind::TooLarge, message));
         }
-        for (series, of_series) in request.series.into_iter().enumerate() {
-            let pairs = of_series.labels.into_iter().map(|pair| (pair.name, pair.value));
+        for (series, raw_series) in request.series.into_iter().enumerate() {
+            let pairs = raw_series.labels.into_iter().map(|pair| (pair.name, pair.value));
             let labels = Labels::distinct(pairs);
-            for (index, sample) in of_series.samples.into_iter().enumerate() {
+            for (index, sample) in raw_series.samples.into_iter().enumerate() {
                 let origin = Origin {
                     position: Position { series, sample: index },
                     id: sample.id.into(),

@@ -96,12 +96,12 @@ pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refuse
         return None;
     }
     match details.iter().find_map(|detail| detail.read::<PushRefusals>(TYPE_NAME)) {
-        Some(detail) => of_detail(detail, profiles.len()),
-        None => of_sentence(message, profiles),
+        Some(detail) => from_detail(detail, profiles.len()),
+        None => from_message(message, profiles),
     }
 }
 
-fn of_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
+fn from_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
     let refused = detail.refused.into_iter().map(|refusal| {
         let index = refusal.series as usize;
         let kind = kind_of(Reason::try_from(refusal.reason).ok()?);
@@ -115,7 +115,7 @@ fn of_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
 }
 
 /// Returns the profiles whose ids occur in lines about a series, or `None` when no id or every id occurs.
-fn of_sentence(message: &str, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
+fn from_message(message: &str, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let lines: Vec<&str> = message.lines().filter(|line| line.contains("series")).collect();
     let is_named =
         |profile: &RawProfile| !profile.id.is_empty() && lines.iter().any(|line| line.contains(&*profile.id));

@@ -48,10 +48,10 @@ impl SqlFormat {
 
     /// Returns the format of the response: from `?format=`, otherwise from `Accept`, otherwise JSON.
     pub fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
-        let named = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+        let format_name = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
             .find(|(key, _)| key == "format")
             .map(|(_, value)| value.into_owned());
-        if let Some(name) = named {
+        if let Some(name) = format_name {
             return FORMATS
                 .iter()
                 .find(|row| row.1 == name)

@@ -97,9 +97,9 @@ fn recording(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
 
 fn speedscope(plain: Bytes, max_bytes: usize) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Speedscope;
-    let read =
+    let decoded_profiles =
         ingest::read_columns(SPEEDSCOPE, "", plain, max_bytes).map_err(|error| format.invalid(&error.message))?;
-    let profiles = read.into_iter().map(|decoded| {
+    let profiles = decoded_profiles.into_iter().map(|decoded| {
         let label = |name: &str| decoded.labels.get(name).unwrap_or_default();
         let part = Some(label("profile_name")).filter(|part| !part.is_empty());
         ImportedProfile {

@@ -33,8 +33,9 @@ fn read_within(json: &[u8], max_bytes: usize) -> Result<Vec<ImportedProfile>, Fi
     let format = FileFormat::ChromeTrace;
     let mut contents = Contents::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let read = TraceVisitor(&mut contents).deserialize(&mut deserializer);
-    read.and_then(|()| deserializer.end())
+    let result = TraceVisitor(&mut contents).deserialize(&mut deserializer);
+    result
+        .and_then(|()| deserializer.end())
         .map_err(|error| format.invalid(&error))?;
     if contents.profiles.is_empty() {
         let durations = contents.durations.finish().map_err(|error| format.invalid(&error))?;
@@ -50,8 +51,8 @@ fn read_within(json: &[u8], max_bytes: usize) -> Result<Vec<ImportedProfile>, Fi
     let (mut profiles, mut bytes) = (Vec::new(), 0);
     for part in contents.profiles {
         let (thread, profile) = part.into_profile();
-        let read = profile.finish().map_err(|error| format.invalid(&error))?;
-        let Some(mut profile) = read else { continue };
+        let profile = profile.finish().map_err(|error| format.invalid(&error))?;
+        let Some(mut profile) = profile else { continue };
         bytes += profile.columns.bytes();
         if bytes > max_bytes {
             return Err(format.invalid(&format_args!("its profiles take more than {max_bytes} bytes")));
@@ -190,8 +191,8 @@ impl<'a> Contents<'a> {
         let thread = (text(event.pid), text(event.tid));
         match (event.name.as_ref(), event.ph.as_ref()) {
             ("thread_name", _) => {
-                let named = event.args.map(|args| serde_json::from_str(args.get()));
-                if let Some(Ok(ThreadArguments { name })) = named {
+                let arguments = event.args.map(|args| serde_json::from_str(args.get()));
+                if let Some(Ok(ThreadArguments { name })) = arguments {
                     self.threads.insert(thread, name.into_owned());
                 }
                 Ok(())

@@ -125,12 +125,14 @@ fn profile_name(kinds: &[&str], config: &Config, spy: Option<Spy>) -> String {
     if kinds.contains(&"wall") {
         return "wall".to_owned();
     }
-    let shown = kinds.iter().map(|kind| shown_name(kind, config));
-    let shown: Vec<Cow<'_, str>> = shown
+    let shown_names = kinds.iter().map(|kind| shown_name(kind, config));
+    let shown_names: Vec<Cow<'_, str>> = shown_names
         .map(|name| spy.map_or(Cow::Borrowed(name), |spy| spy.kind(name)))
         .collect();
-    let name = shown.iter().find_map(|name| known_name(name));
-    name.or(shown.last().map(Cow::as_ref)).unwrap_or_default().to_owned()
+    let name = shown_names.iter().find_map(|name| known_name(name));
+    name.or(shown_names.last().map(Cow::as_ref))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn shown_name<'a>(kind: &'a str, config: &'a Config) -> &'a str {

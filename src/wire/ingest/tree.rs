@@ -29,15 +29,15 @@ impl Walk for Tree {
             open.truncate(node.level);
             let caller = open.last().copied().unwrap_or_else(|| calls.root());
             let name = node.text(node.name)?;
-            let called = if name.is_empty() {
+            let callee = if name.is_empty() {
                 caller
             } else {
                 calls.call(caller, name).map_err(|error| node.too_many(error))?
             };
             if node.value > 0 {
-                calls.add(called, node.value).map_err(|error| node.too_many(error))?;
+                calls.add(callee, node.value).map_err(|error| node.too_many(error))?;
             }
-            open.push(called);
+            open.push(callee);
         }
         Ok(())
     }

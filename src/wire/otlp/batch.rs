@@ -99,7 +99,7 @@ impl ExportBatch {
             return Ok(());
         }
         let kind = Kind::of(profile, dictionary)?;
-        let groups = groups::by_service(profile, dictionary, budget)?;
+        let groups = groups::group_by_service(profile, dictionary, budget)?;
         if self.profiles.len() + groups.len() > MAX_PROFILES {
             return Err(ExportError::TooManyProfiles { limit: MAX_PROFILES });
         }

@@ -283,7 +283,7 @@ mod tests {
         where
             M: FromJson + Default + DeserializeOwned + PartialEq + Debug,
         {
-            assert_eq!(by_the_crate(form, &expected), Some(expected), "{form}");
+            assert_eq!(read_with_crate(form, &expected), Some(expected), "{form}");
         }
         agrees(
             r#"{"resourceProfiles":[],"unknown":{"x":[1,{}]}}"#,

@@ -37,10 +37,10 @@ type Attributes<'a> = Vec<(&'a str, &'a str)>;
 pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceRequest {
     let mut tables = Tables::default();
     let mut resources: Vec<(Attributes<'_>, Vec<otlp::Profile>)> = Vec::new();
-    let mut index_of: HashMap<Attributes<'_>, usize> = HashMap::new();
+    let mut indices: HashMap<Attributes<'_>, usize> = HashMap::new();
     for exported in profiles {
         let attributes = resource(exported.labels);
-        let index = *index_of.entry(attributes.clone()).or_insert_with(|| {
+        let index = *indices.entry(attributes.clone()).or_insert_with(|| {
             resources.push((attributes, Vec::new()));
             resources.len() - 1
         });
@@ -74,12 +74,12 @@ pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceReque
 
 /// Returns the resource attributes for these labels, sorted by the labels' names.
 fn resource(labels: &Labels) -> Attributes<'_> {
-    let sent = labels.iter().filter(|(name, _)| !name.starts_with("__"));
-    let named = sent.map(|(name, value)| match name {
+    let public_labels = labels.iter().filter(|(name, _)| !name.starts_with("__"));
+    let attributes = public_labels.map(|(name, value)| match name {
         SERVICE_NAME => (SERVICE, value),
         name => (name, value),
     });
-    named.collect()
+    attributes.collect()
 }
 
 fn key_value((name, value): (&str, &str)) -> otlp::KeyValue {
@@ -501,10 +501,10 @@ mod tests {
                 profile,
             });
             let batch = ExportBatch::read(&to_request(&exported), 0).unwrap();
-            let mut read = batch.profiles.iter();
+            let mut decoded = batch.profiles.iter();
             for profile in &profiles {
                 for (kind, sample_type) in profile.sample_types.iter().enumerate() {
-                    let actual = read.next().unwrap();
+                    let actual = decoded.next().unwrap();
                     let columns = actual.columns.get();
                     prop_assert_eq!(&columns.sample_types, &[*sample_type]);
                     prop_assert_eq!(
@@ -517,7 +517,7 @@ mod tests {
                     prop_assert_eq!(actual.id.is_empty(), profile.sample_types.len() > 1);
                 }
             }
-            prop_assert!(read.next().is_none());
+            prop_assert!(decoded.next().is_none());
         }
     }
 }

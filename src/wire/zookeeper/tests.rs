@@ -12,11 +12,11 @@ use alluvium_testing::zookeeper::ZooKeeper;
 const LONG: Duration = Duration::from_mins(1);
 
 fn describe(nodes: &[Option<Node>]) -> Vec<String> {
-    let one = |node: &Option<Node>| match node {
+    let describe_node = |node: &Option<Node>| match node {
         Some(node) => format!("{} {:?}", String::from_utf8_lossy(&node.data), node.children),
         None => "none".to_owned(),
     };
-    nodes.iter().map(one).collect()
+    nodes.iter().map(describe_node).collect()
 }
 
 #[tokio::test]
@@ -32,8 +32,8 @@ async fn nodes_are_read_and_their_changes_are_told() {
     let paths: Vec<String> = (0..200).map(|number| format!("/a/n{number:03}")).collect();
     let nodes = session.nodes(&paths).await.unwrap();
     assert_eq!(describe(&nodes[198..]), ["198 []", "199 []"]);
-    let two = ["/a".to_owned(), "/none".to_owned()];
-    let nodes = session.nodes(&two).await.unwrap();
+    let top_paths = ["/a".to_owned(), "/none".to_owned()];
+    let nodes = session.nodes(&top_paths).await.unwrap();
     assert_eq!(nodes[0].as_ref().unwrap().children.len(), 200);
     assert!(nodes[1].is_none());
     session.expect("/none").await.unwrap();

@@ -125,8 +125,8 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         let (meaning, scale) = meaning_of(first, query, profiles)?;
         let mut stacks = Stacks::new(room, &file.shared.frames);
         for (profile, index) in &parts {
-            let added = stacks.add(profile, scale);
-            added.map_err(|error| refused(&error, *index))?;
+            let result = stacks.add(profile, scale);
+            result.map_err(|error| refused(&error, *index))?;
         }
         let mut header = meaning.profile(query);
         if header.duration_nanos == 0 {
@@ -179,19 +179,19 @@ fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) ->
         sample_rate: query.sample_rate.filter(|rate| *rate != 0),
         ..query.clone()
     };
-    let named = match unit {
+    let meaning = match unit {
         // As in Pyroscope, the unit determines the meaning if the file has several profiles, or if the unit is bytes
         // and the name of the application has no dot.
         _ if profiles > 1 => Meaning::of(&format!("{app}.{unit}"), query)?,
         "bytes" if !app.contains('.') => Meaning::of(&format!("{app}.bytes"), query)?,
         _ => Meaning::of(app, query)?,
     };
-    match (unit_nanos(unit), named.unit) {
-        (Some(nanos), "nanoseconds") => Ok((named, nanos)),
-        (None, "bytes") if unit == "bytes" => Ok((named, 1)),
-        (_, counted) => {
+    match (unit_nanos(unit), meaning.unit) {
+        (Some(nanos), "nanoseconds") => Ok((meaning, nanos)),
+        (None, "bytes") if unit == "bytes" => Ok((meaning, 1)),
+        (_, expected_unit) => {
             let problem = format!(
-                "the unit `{}` does not match `{app}`, which counts {counted}",
+                "the unit `{}` does not match `{app}`, which counts {expected_unit}",
                 shown(unit)
             );
             Err(unreadable(&problem))
