@@ -30,7 +30,7 @@ pub(super) struct Arriving<B> {
     /// Bytes that have arrived since the timer was set.
     bytes: usize,
     /// Timer until the next check whether the body is slow. `None` until the reader has to wait for the first time.
-    decides: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
     /// Moment at which the reader received a frame. `None` while the reader waits for the next frame.
     away_since: Option<Instant>,
     /// Time that the reader spent processing since the timer was set.
@@ -44,7 +44,7 @@ impl<B> Arriving<B> {
             body,
             places,
             bytes: 0,
-            decides: None,
+            timer: None,
             away_since: None,
             away: Duration::ZERO,
         }
@@ -53,22 +53,22 @@ impl<B> Arriving<B> {
     /// Waits until the body is slow and another connection waits for a place. Time in which the reader does not poll
     /// the body does not count.
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let decides = self
-            .decides
+        let timer = self
+            .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(SLOW_TIME)));
         loop {
-            ready!(decides.as_mut().poll(context));
+            ready!(timer.as_mut().poll(context));
             let away = std::mem::take(&mut self.away);
             if away > Duration::ZERO {
-                let later = decides.deadline() + away;
-                decides.as_mut().reset(later);
+                let deadline = timer.deadline() + away;
+                timer.as_mut().reset(deadline);
                 continue;
             }
             if self.bytes < SLOW_BYTES && self.places.are_wanted() {
                 return Poll::Ready(());
             }
             self.bytes = 0;
-            decides.as_mut().reset(Instant::now() + SLOW_TIME);
+            timer.as_mut().reset(Instant::now() + SLOW_TIME);
         }
     }
 }
@@ -81,8 +81,8 @@ impl<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin> B
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if let Some(since) = self.away_since.take() {
-            self.away += since.elapsed();
+        if let Some(start) = self.away_since.take() {
+            self.away += start.elapsed();
         }
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             if let Some(Ok(frame)) = &frame {
@@ -126,15 +126,15 @@ mod tests {
     async fn received(bytes: usize, places: &Arc<Connections>) -> Result<usize, String> {
         let collected = Arriving::new(body(bytes), places.clone()).collect().await;
         collected
-            .map(|whole| whole.to_bytes().len())
+            .map(|body| body.to_bytes().len())
             .map_err(|error| error.to_string())
     }
 
     #[tokio::test]
     async fn a_slow_body_gives_way_to_a_connection_that_waits_for_a_place_and_a_fast_one_does_not() {
         let places = Connections::new(1, None);
-        let only = places.place().await;
-        let _request = only.requests().begin();
+        let place = places.place().await;
+        let _request = place.requests().begin();
         assert_eq!(received(10, &places).await, Ok(200));
         let mut next = std::pin::pin!(places.place());
         assert!(futures::poll!(next.as_mut()).is_pending());
@@ -146,8 +146,8 @@ mod tests {
     #[tokio::test]
     async fn a_body_whose_reader_came_late_is_not_slow() {
         let places = Connections::new(1, None);
-        let only = places.place().await;
-        let _request = only.requests().begin();
+        let place = places.place().await;
+        let _request = place.requests().begin();
         let mut next = std::pin::pin!(places.place());
         assert!(futures::poll!(next.as_mut()).is_pending());
         let mut arriving = Arriving::new(body(10), places.clone());

@@ -125,8 +125,8 @@ fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), Refusal> {
 /// Returns true when a browser sent the request. A script can suppress `Origin` and `Referer`, and `Sec-Fetch-Site` is
 /// missing over plain HTTP. But every browser sends `Accept-Language`.
 fn is_of_browser(headers: &HeaderMap) -> bool {
-    let telling = [header::ORIGIN, header::REFERER, header::ACCEPT_LANGUAGE];
-    headers.contains_key("sec-fetch-site") || telling.iter().any(|name| headers.contains_key(name))
+    let browser_headers = [header::ORIGIN, header::REFERER, header::ACCEPT_LANGUAGE];
+    headers.contains_key("sec-fetch-site") || browser_headers.iter().any(|name| headers.contains_key(name))
 }
 
 fn host_header(headers: &HeaderMap) -> Option<Authority> {
@@ -143,8 +143,8 @@ fn is_of_this_machine(host: &str) -> bool {
 }
 
 fn ends_with(text: &str, end: &str) -> bool {
-    let at = text.len().saturating_sub(end.len());
-    text.get(at..).is_some_and(|rest| rest.eq_ignore_ascii_case(end))
+    let offset = text.len().saturating_sub(end.len());
+    text.get(offset..).is_some_and(|rest| rest.eq_ignore_ascii_case(end))
 }
 
 /// Returns a host without its trailing dot.
@@ -162,15 +162,16 @@ fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &Allo
         return (!is_own).then(|| origin.unwrap_or(site).to_owned());
     }
     let origin = origin?;
-    let own = |site: &Site| {
+    let is_own_site = |site: &Site| {
         // Proxies that do not forward the original `Host` set this header.
         let forwarded = headers.get("x-forwarded-host").and_then(|value| value.to_str().ok());
         let forwarded = forwarded.and_then(|hosts| hosts.split(',').next()?.trim().parse().ok());
-        let named = [authority.cloned(), forwarded];
-        named.iter().flatten().any(|authority| site.is_at(authority)) || allowed.has(name(site.authority.host()))
+        let own_authorities = [authority.cloned(), forwarded];
+        own_authorities.iter().flatten().any(|authority| site.is_at(authority))
+            || allowed.has(name(site.authority.host()))
     };
     match Site::read(origin) {
-        Some(site) if own(&site) => None,
+        Some(site) if is_own_site(&site) => None,
         _ => Some(origin.to_owned()),
     }
 }
@@ -206,11 +207,11 @@ impl Site {
 /// Returns true if the browser navigates to one of our pages. Such a request has no effect, and no other page sees the
 /// response.
 fn is_followed_link(request: &Request) -> bool {
-    let is = |name: &str, wanted: &str| request.headers().get(name).is_none_or(|value| value == wanted);
+    let is_absent_or = |name: &str, expected: &str| request.headers().get(name).is_none_or(|value| value == expected);
     let path = request.uri().path();
     matches!(*request.method(), Method::GET | Method::HEAD)
-        && is("sec-fetch-mode", "navigate")
-        && is("sec-fetch-dest", "document")
+        && is_absent_or("sec-fetch-mode", "navigate")
+        && is_absent_or("sec-fetch-dest", "document")
         && !request.headers().contains_key(header::ORIGIN)
         && !NOT_FOR_LINKS.iter().any(|start| path.starts_with(start))
 }

@@ -62,18 +62,18 @@ async fn on_a_loopback_address_a_browser_uses_names_of_this_machine() {
         ("example.com", 403),
     ] {
         let origin = format!("http://{host}");
-        for telling in [
+        for marker in [
             ("sec-fetch-site", "same-origin"),
             ("origin", origin.as_str()),
             ("referer", origin.as_str()),
             ("accept-language", "en"),
         ] {
             for address in [LOOPBACK, "[::1]:4040", "[::ffff:127.0.0.1]:4040"] {
-                let answer = ask(address, "POST /api/v1/sql", &[("host", host), telling]).await;
-                assert_eq!(answer.0, status, "{host} {telling:?}: {}", answer.1);
+                let answer = ask(address, "POST /api/v1/sql", &[("host", host), marker]).await;
+                assert_eq!(answer.0, status, "{host} {marker:?}: {}", answer.1);
             }
             // A browser may use any name for a non-loopback address.
-            assert_eq!(ask(OPEN, "POST /api/v1/sql", &[("host", host), telling]).await.0, 200);
+            assert_eq!(ask(OPEN, "POST /api/v1/sql", &[("host", host), marker]).await.0, 200);
         }
     }
     let (_, text) = ask(
@@ -155,9 +155,9 @@ async fn requests_for_another_site_are_refused_but_for_links_to_pages() {
     ];
     for (line, headers, status) in cases {
         let headers: Vec<_> = headers.iter().copied().chain([("host", "profiles:4040")]).collect();
-        let (got, text) = ask(OPEN, line, &headers).await;
-        assert_eq!(got, *status, "{line} {headers:?}: {text}");
-        assert!(got == 200 || text.contains("another site"), "{text}");
+        let (actual, text) = ask(OPEN, line, &headers).await;
+        assert_eq!(actual, *status, "{line} {headers:?}: {text}");
+        assert!(actual == 200 || text.contains("another site"), "{text}");
     }
 }
 
@@ -167,7 +167,7 @@ fn an_allowed_host_is_a_name() {
         host_name("Profiles.example.com."),
         Ok("profiles.example.com".to_owned())
     );
-    for wrong in ["", "http://a", "a:80", "a/b", "*.a", "a b"] {
-        assert!(host_name(wrong).is_err(), "{wrong}");
+    for text in ["", "http://a", "a:80", "a/b", "*.a", "a b"] {
+        assert!(host_name(text).is_err(), "{text}");
     }
 }

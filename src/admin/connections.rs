@@ -29,13 +29,13 @@ use alluvium_base::waiters::Waiters;
 const FREE_BYTES: u64 = 1 << 10;
 /// Maximum number of bytes that count for one response. Some files of the web interface are larger, but they are
 /// embedded in the program, and responses do not copy them.
-const MOST_BYTES: u64 = 256 << 10;
+const MAX_BYTES: u64 = 256 << 10;
 /// Number of bytes that count for a streamed response: one piece in transit, and the next piece.
 const PIECE_BYTES: u64 = 128 << 10;
 
 /// All connections of a port.
 pub(super) struct Connections {
-    most: usize,
+    limit: usize,
     /// Budget for bytes that clients leave unread; `None` for no limit.
     unread: Option<ByteBudget>,
     table: Mutex<Table>,
@@ -66,7 +66,7 @@ struct Connection {
     /// Number of responses that are being sent.
     sending: usize,
     state: State,
-    since: u64,
+    state_start: u64,
     gives_way: Shutdown,
 }
 
@@ -126,11 +126,11 @@ impl AsRef<[u8]> for Piece {
 pub(super) struct Unread;
 
 impl Connections {
-    /// Creates a table for at most `most` connections; 0 counts as 1. `unread` is the budget for bytes that clients
+    /// Creates a table for at most `limit` connections; 0 counts as 1. `unread` is the budget for bytes that clients
     /// leave unread.
-    pub(super) fn new(most: usize, unread: Option<ByteBudget>) -> Arc<Self> {
+    pub(super) fn new(limit: usize, unread: Option<ByteBudget>) -> Arc<Self> {
         Arc::new(Self {
-            most: most.max(1),
+            limit: limit.max(1),
             unread,
             table: Mutex::default(),
             waiters: Waiters::default(),
@@ -144,7 +144,7 @@ impl Connections {
         loop {
             {
                 let mut table = self.table.lock();
-                if table.all.len() < self.most {
+                if table.all.len() < self.limit {
                     let (number, gives_way) = table.enter();
                     let requests = Requests {
                         number,
@@ -174,7 +174,7 @@ impl Connections {
         let is_full = {
             let mut table = self.table.lock();
             table.change(number, change);
-            table.all.len() >= self.most
+            table.all.len() >= self.limit
         };
         if is_full {
             self.changed.notify_one();
@@ -190,7 +190,7 @@ impl Table {
             working: 0,
             sending: 0,
             state: State::Waiting,
-            since: number,
+            state_start: number,
             gives_way: gives_way.clone(),
         };
         self.all.insert(number, connection);
@@ -215,11 +215,11 @@ impl Table {
         if state == connection.state {
             return;
         }
-        self.waiting.remove(&connection.since);
-        self.sending.remove(&connection.since);
+        self.waiting.remove(&connection.state_start);
+        self.sending.remove(&connection.state_start);
         self.last += 1;
         connection.state = state;
-        connection.since = self.last;
+        connection.state_start = self.last;
         match state {
             State::Waiting => drop(self.waiting.insert(self.last, number)),
             State::Sending => drop(self.sending.insert(self.last, number)),
@@ -256,8 +256,8 @@ impl Table {
 
     fn leave(&mut self, number: u64) {
         if let Some(connection) = self.all.remove(&number) {
-            self.waiting.remove(&connection.since);
-            self.sending.remove(&connection.since);
+            self.waiting.remove(&connection.state_start);
+            self.sending.remove(&connection.state_start);
             self.leaving -= usize::from(connection.state == State::Leaving);
         }
     }
@@ -307,7 +307,7 @@ impl Request {
         let Some(unread) = all.unread.as_ref().filter(|_| bytes > FREE_BYTES) else {
             return Ok(None);
         };
-        let held = unread.try_take(bytes.min(MOST_BYTES) as usize);
+        let held = unread.try_take(bytes.min(MAX_BYTES) as usize);
         if held.is_none() {
             all.table.lock().reader_gives_way();
         }
@@ -359,14 +359,14 @@ impl Body for Sending {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         let Some(unsent) = &self.unsent else { return polled };
-        let counted = |bytes: Bytes| {
+        let wrap = |bytes: Bytes| {
             let piece = Piece {
                 bytes,
                 _unsent: unsent.clone(),
             };
             Bytes::from_owner(piece)
         };
-        polled.map_ok(|frame| frame.map_data(counted))
+        polled.map_ok(|frame| frame.map_data(wrap))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -384,7 +384,7 @@ mod tests {
 
     use super::*;
 
-    fn is_told(place: &Place) -> bool {
+    fn must_close(place: &Place) -> bool {
         place.gives_way.is_cancelled()
     }
 
@@ -404,14 +404,14 @@ mod tests {
             answers.push(request.answer(body, held));
         }
         // Bytes in transit count, even after their body is dropped.
-        let mut sent = answers.pop().unwrap();
-        let frame = std::future::poll_fn(|context| Pin::new(&mut sent).poll_frame(context)).await;
+        let mut answer = answers.pop().unwrap();
+        let frame = std::future::poll_fn(|context| Pin::new(&mut answer).poll_frame(context)).await;
         let bytes = frame.unwrap().unwrap().into_data().unwrap();
-        drop(sent);
+        drop(answer);
         assert_eq!((bytes.len(), unread.used()), (1 << 20, 512 << 10));
-        assert!(!is_refused(&honest, 10 << 10) && !is_told(&slow));
+        assert!(!is_refused(&honest, 10 << 10) && !must_close(&slow));
         assert!(is_refused(&honest, 60 << 10) && !is_refused(&honest, 1 << 10));
-        assert_eq!([&slow, &idle, &honest].map(is_told), [true, false, false]);
+        assert_eq!([&slow, &idle, &honest].map(must_close), [true, false, false]);
         drop((bytes, answers));
         assert_eq!(unread.used(), 0);
         assert!(!is_refused(&honest, 60 << 10));
@@ -426,15 +426,15 @@ mod tests {
         drop(places[1].requests().begin());
         let mut next = pin!(all.place());
         assert!(futures::poll!(next.as_mut()).is_pending());
-        assert_eq!(places.each_ref().map(is_told), [false, false, true]);
+        assert_eq!(places.each_ref().map(must_close), [false, false, true]);
         // Only one connection closes at a time.
         all.give_way();
-        assert_eq!(places.each_ref().map(is_told), [false, false, true]);
-        let [working, waiting, told] = places;
-        drop(told);
+        assert_eq!(places.each_ref().map(must_close), [false, false, true]);
+        let [working, waiting, closing] = places;
+        drop(closing);
         let fourth = next.await;
         drop(first);
-        assert!(!is_told(&working) && !is_told(&waiting) && !is_told(&fourth));
+        assert!(!must_close(&working) && !must_close(&waiting) && !must_close(&fourth));
     }
 
     #[tokio::test]
@@ -445,11 +445,11 @@ mod tests {
         let request = one.requests().begin();
         let mut next = pin!(all.place());
         assert!(futures::poll!(next.as_mut()).is_pending());
-        assert!(!is_told(&one) && !is_told(&other));
+        assert!(!must_close(&one) && !must_close(&other));
         let empty = other.requests().begin().answer(axum::body::Body::empty(), None);
         let sending = request.answer("an answer".into(), None);
         assert!(futures::poll!(next.as_mut()).is_pending());
-        assert!(is_told(&one) && !is_told(&other));
+        assert!(must_close(&one) && !must_close(&other));
         drop((one, empty));
         let third = next.await;
         // Late changes of a connection that has ended are ignored.

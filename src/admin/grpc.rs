@@ -129,9 +129,9 @@ mod tests {
         assert_eq!(header("grpc-status"), Some("3"));
         assert_eq!(header("grpc-message"), Some("100 %25 of %C3%A4%0Ab"));
         assert_eq!(header("grpc-status-details-bin"), Some("AQI"));
-        let long = failure(3, &"\u{e4}".repeat(5_000), &[0; STATUS_BYTES + 1]);
-        assert!(!long.headers().contains_key("grpc-status-details-bin"));
-        assert_eq!(long.headers()["grpc-message"].len(), 3 * MESSAGE_BYTES);
+        let long_failure = failure(3, &"\u{e4}".repeat(5_000), &[0; STATUS_BYTES + 1]);
+        assert!(!long_failure.headers().contains_key("grpc-status-details-bin"));
+        assert_eq!(long_failure.headers()["grpc-message"].len(), 3 * MESSAGE_BYTES);
     }
 
     #[tokio::test]

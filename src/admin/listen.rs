@@ -124,7 +124,7 @@ struct Arrival {
     stream: TcpStream,
     /// Address of the client, or of a proxy.
     address: SocketAddr,
-    arrived: ArrivedAt,
+    local_address: ArrivedAt,
     place: Place,
 }
 
@@ -221,11 +221,11 @@ impl Listener {
                 () = shutdown.cancelled() => break,
                 place = places.place() => place,
             };
-            let arrived = ArrivedAt(stream.local_addr().unwrap_or(self.local));
+            let local_address = ArrivedAt(stream.local_addr().unwrap_or(self.local));
             let arrival = Arrival {
                 stream,
                 address,
-                arrived,
+                local_address,
                 place,
             };
             let (port, router, builder) = (port.clone(), router.clone(), builder.clone());
@@ -239,13 +239,13 @@ impl Listener {
         if let Ok(()) = tokio::time::timeout(grace, finished).await {
             0
         } else {
-            let cut = connections.len();
+            let cut_count = connections.len();
             tracing::warn!(
-                connections = cut,
+                connections = cut_count,
                 "requests were cut off at the end of the grace period"
             );
             connections.shutdown().await;
-            cut
+            cut_count
         }
     }
 }
@@ -263,15 +263,15 @@ impl Port {
         let Arrival {
             stream,
             address,
-            arrived,
+            local_address,
             place,
         } = arrival;
-        let begun = tokio::select! {
+        let result = tokio::select! {
             () = shutdown.cancelled() => return,
             () = place.gives_way() => return,
-            begun = self.begin(stream) => begun,
+            result = self.begin(stream) => result,
         };
-        let (connection, builder) = match begun {
+        let (connection, builder) = match result {
             Ok((connection, true)) => (connection, builder.http2_only()),
             Ok((connection, false)) => (connection, builder.http1_only()),
             Err(error) => {
@@ -281,12 +281,12 @@ impl Port {
         };
         let (peer, requests) = (peer(&connection, address), place.requests());
         let service = service_fn(move |mut request: http::Request<Incoming>| {
-            request.extensions_mut().insert(arrived);
+            request.extensions_mut().insert(local_address);
             request.extensions_mut().insert(peer.clone());
-            let begun = requests.begin();
+            let tracked_request = requests.begin();
             let request = request.map(|body| Arriving::new(body, requests.places()));
             let answer = router.clone().oneshot(request);
-            async move { answer.await.map(|response| answered(begun, response)) }
+            async move { answer.await.map(|response| answered(tracked_request, response)) }
         });
         let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();
         tokio::select! {
@@ -305,26 +305,26 @@ impl Port {
         let _ = stream.set_nodelay(true);
         let tls = (self.tls)();
         let Some(tls) = tls else {
-            let is_http2 = in_time(self.options.header_timeout, is_http2(&stream)).await?;
+            let is_http2 = with_timeout(self.options.header_timeout, is_http2(&stream)).await?;
             return Ok((Either::Left(stream), is_http2));
         };
         // Waits for the first byte, so that a silent client does not occupy a handshake slot.
-        in_time(self.options.header_timeout, stream.peek(&mut [0])).await?;
-        let _place = self.handshakes.acquire().await.map_err(std::io::Error::other)?;
-        let stream = in_time(self.options.handshake_timeout, tls.accept(stream)).await?;
+        with_timeout(self.options.header_timeout, stream.peek(&mut [0])).await?;
+        let _permit = self.handshakes.acquire().await.map_err(std::io::Error::other)?;
+        let stream = with_timeout(self.options.handshake_timeout, tls.accept(stream)).await?;
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok((Either::Right(Box::new(stream)), is_http2))
     }
 }
 
 /// Returns the response to a request, or 503 if clients leave too many response bytes unread.
-fn answered(begun: connections::Request, response: Response) -> http::Response<Sending> {
+fn answered(tracked_request: connections::Request, response: Response) -> http::Response<Sending> {
     let (parts, body) = response.into_parts();
-    if let Ok(held) = begun.hold(&body) {
-        return http::Response::from_parts(parts, begun.answer(body, held));
+    if let Ok(held) = tracked_request.hold(&body) {
+        return http::Response::from_parts(parts, tracked_request.answer(body, held));
     }
-    let refused = (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")]).into_response();
-    refused.map(|body| begun.answer(body, None))
+    let refusal = (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")]).into_response();
+    refusal.map(|body| tracked_request.answer(body, None))
 }
 
 /// Returns the data about the client that is attached to every request of the connection.
@@ -341,7 +341,7 @@ fn peer(connection: &Connection, address: SocketAddr) -> Peer {
     }
 }
 
-async fn in_time<T>(time: Duration, work: impl Future<Output = std::io::Result<T>>) -> std::io::Result<T> {
+async fn with_timeout<T>(time: Duration, work: impl Future<Output = std::io::Result<T>>) -> std::io::Result<T> {
     tokio::time::timeout(time, work).await?
 }
 

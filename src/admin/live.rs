@@ -91,12 +91,12 @@ async fn watch(State(state): State<LiveState>, Path(id): Path<String>, Query(que
         Some(text) => text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share)),
     };
     let Some(probability) = probability else {
-        return bad("sampleProb must be a number between 0 and 1");
+        return bad_request("sampleProb must be a number between 0 and 1");
     };
     let form = match query.format.as_deref() {
         None | Some("" | "text") => Form::Text,
         Some("json") => Form::Json,
-        Some(_) => return bad("format must be text or json"),
+        Some(_) => return bad_request("format must be text or json"),
     };
     match (state.watch)(&id, probability, form) {
         Ok(entries) => stream(entries, form),
@@ -127,7 +127,7 @@ fn flow_counts(state: &LiveState, module: &str, query: &FlowQuery) -> Response {
     };
     match seconds {
         Some(seconds) => stream((state.flow)(module, Duration::from_secs(seconds)), Form::Json),
-        None => bad("window must be a whole number of seconds between 1 and 60"),
+        None => bad_request("window must be a whole number of seconds between 1 and 60"),
     }
 }
 
@@ -135,7 +135,7 @@ async fn overview(State(state): State<LiveState>) -> Response {
     axum::Json((state.overview)()).into_response()
 }
 
-fn bad(message: &str) -> Response {
+fn bad_request(message: &str) -> Response {
     (StatusCode::BAD_REQUEST, format!("{message}\n")).into_response()
 }
 

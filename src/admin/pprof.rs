@@ -45,12 +45,12 @@ pub(super) fn router(profiling: Profiling) -> Router {
 }
 
 #[derive(serde::Deserialize)]
-struct Asked {
+struct CpuQuery {
     seconds: Option<String>,
 }
 
-async fn cpu(State(profiling): State<Profiling>, Query(asked): Query<Asked>) -> Response {
-    let seconds = match asked.seconds.as_deref() {
+async fn cpu(State(profiling): State<Profiling>, Query(query): Query<CpuQuery>) -> Response {
+    let seconds = match query.seconds.as_deref() {
         None | Some("") => DEFAULT_SECONDS,
         Some(text) => {
             if let Ok(seconds) = text.parse() {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn values_of_secret_flags_are_not_shown() {
-        for (given, shown) in [
+        for (command, expected) in [
             (
                 "serve --storage.s3.secret-access-key S3CR3T --data d",
                 "serve --storage.s3.secret-access-key <hidden> --data d",
@@ -154,8 +154,8 @@ mod tests {
             ("run secret.alloy --data=key", "run secret.alloy --data=key"),
             ("--url https://ada:pw@host/x", "--url https://host/x"),
         ] {
-            let found = without_secrets(given.split(' ').map(str::to_owned));
-            assert_eq!(found.join(" "), shown);
+            let shown = without_secrets(command.split(' ').map(str::to_owned));
+            assert_eq!(shown.join(" "), expected);
         }
     }
 }

@@ -30,10 +30,10 @@ pub enum SupportError {
 /// Default of `duration`, as in Alloy.
 const DEFAULT_SECONDS: u64 = 30;
 /// Maximum duration in seconds, the same as for a CPU profile.
-const MOST_SECONDS: u64 = 300;
+const MAX_SECONDS: u64 = 300;
 
 #[derive(serde::Deserialize)]
-struct Asked {
+struct BundleQuery {
     duration: Option<String>,
 }
 
@@ -41,13 +41,13 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(support: Support) -> Rout
     Router::new().route("/-/support", get(bundle).with_state(support))
 }
 
-async fn bundle(State(support): State<Support>, Query(asked): Query<Asked>) -> Response {
-    let seconds = match asked.duration.as_deref() {
+async fn bundle(State(support): State<Support>, Query(query): Query<BundleQuery>) -> Response {
+    let seconds = match query.duration.as_deref() {
         None | Some("") => Some(DEFAULT_SECONDS),
         Some(text) => text.parse().ok(),
     };
-    let Some(seconds) = seconds.filter(|seconds| (1..=MOST_SECONDS).contains(seconds)) else {
-        let text = format!("`duration` must be a whole number of seconds from 1 to {MOST_SECONDS}\n");
+    let Some(seconds) = seconds.filter(|seconds| (1..=MAX_SECONDS).contains(seconds)) else {
+        let text = format!("`duration` must be a whole number of seconds from 1 to {MAX_SECONDS}\n");
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
     match support(Duration::from_secs(seconds)).await {

@@ -68,17 +68,17 @@ async fn health_and_readiness_say_the_reason() {
         get(noted, "/-/healthy").await,
         (StatusCode::OK, "All components are healthy.\nbut\n".into())
     );
-    let bad = AdminState {
+    let unhealthy_state = AdminState {
         ready: Arc::new(|| Some("replaying the log".into())),
         healthy: Arc::new(|| Some("pyroscope.write.a: no endpoint".into())),
         ..state()
     };
     assert_eq!(
-        get(bad.clone(), "/-/ready").await,
+        get(unhealthy_state.clone(), "/-/ready").await,
         (StatusCode::SERVICE_UNAVAILABLE, "replaying the log\n".into())
     );
     assert_eq!(
-        get(bad, "/-/healthy").await,
+        get(unhealthy_state, "/-/healthy").await,
         (
             StatusCode::INTERNAL_SERVER_ERROR,
             "pyroscope.write.a: no endpoint\n".into()
@@ -89,20 +89,20 @@ async fn health_and_readiness_say_the_reason() {
 #[tokio::test]
 async fn reload_answers_get_and_post_and_gives_the_diagnostics() {
     assert_eq!(get(state(), "/-/reload").await.0, StatusCode::NOT_FOUND);
-    let good = AdminState {
+    let working_state = AdminState {
         reload: Some(Arc::new(|| Box::pin(async { Ok(()) }))),
         ..state()
     };
     for method in [Method::GET, Method::POST] {
-        let (status, _, body) = ask(good.clone(), method, "/-/reload").await;
+        let (status, _, body) = ask(working_state.clone(), method, "/-/reload").await;
         assert_eq!((status, body.as_str()), (StatusCode::OK, "config reloaded\n"));
     }
-    let bad = AdminState {
+    let failing_state = AdminState {
         reload: Some(Arc::new(|| Box::pin(async { Err("a.river:1:2: no".into()) }))),
         ..state()
     };
     assert_eq!(
-        get(bad, "/-/reload").await,
+        get(failing_state, "/-/reload").await,
         (StatusCode::BAD_REQUEST, "a.river:1:2: no\n".into())
     );
 }
@@ -114,17 +114,17 @@ async fn a_support_bundle_is_a_download_with_a_checked_duration() {
         support: Some(Arc::new(move |duration| Box::pin(async move { answer(duration) }))),
         ..state()
     };
-    let good = state(|duration| Ok(duration.as_secs().to_string().into_bytes()));
+    let working_state = state(|duration| Ok(duration.as_secs().to_string().into_bytes()));
     for (path, seconds) in [("/-/support", "30"), ("/-/support?duration=2", "2")] {
-        let (status, kind, body) = ask(good.clone(), Method::GET, path).await;
+        let (status, kind, body) = ask(working_state.clone(), Method::GET, path).await;
         assert_eq!(
             (status, kind.as_str(), body.as_str()),
             (StatusCode::OK, "application/zip", seconds)
         );
     }
-    for bad in ["0", "301", "x", "-1"] {
-        let (status, body) = get(good.clone(), &format!("/-/support?duration={bad}")).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{bad}");
+    for duration in ["0", "301", "x", "-1"] {
+        let (status, body) = get(working_state.clone(), &format!("/-/support?duration={duration}")).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{duration}");
         assert_eq!(body, "`duration` must be a whole number of seconds from 1 to 300\n");
     }
     let busy = state(|_| Err(SupportError::Busy));
@@ -255,11 +255,14 @@ async fn pprof_has_an_index_a_heap_and_clear_refusals() {
         let (status, body) = get(state(), &format!("/debug/pprof/{path}")).await;
         assert_eq!((status.as_u16(), body.as_str()), (code, text));
     }
-    let off = AdminState {
+    let unprofiled_state = AdminState {
         profiling: None,
         ..state()
     };
-    assert_eq!(get(off, "/debug/pprof/heap").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(
+        get(unprofiled_state, "/debug/pprof/heap").await.0,
+        StatusCode::NOT_FOUND
+    );
 }
 
 #[tokio::test]

@@ -95,15 +95,15 @@ async fn remote_component(State(web): Api, Path(id): Path<String>) -> Response {
 }
 
 async fn module(State(web): Api, Path(path): Path<String>) -> Response {
-    of_module(&path, |module| web.components(module))
+    module_components(&path, |module| web.components(module))
 }
 
 async fn remote_module(State(web): Api, Path(path): Path<String>) -> Response {
-    of_module(&path, |module| web.remote_components(module))
+    module_components(&path, |module| web.remote_components(module))
 }
 
 /// Handles `MODULE/components`. The module's id may contain slashes.
-fn of_module(path: &str, components: impl Fn(&str) -> Option<serde_json::Value>) -> Response {
+fn module_components(path: &str, components: impl Fn(&str) -> Option<serde_json::Value>) -> Response {
     match path.strip_suffix("/components") {
         Some(module) => json(components(module), &format!("there is no module `{module}`")),
         None => (StatusCode::NOT_FOUND, "there is only `/components` below a module\n").into_response(),
@@ -119,7 +119,7 @@ fn json(value: Option<serde_json::Value>, missing: &str) -> Response {
 
 async fn serve(State(web): Api, Path(path): Path<String>, request: Request) -> Response {
     // The path begins with the id. The shortest prefix that is the id of a component is used, as in Alloy.
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let ends = path.match_indices('/').map(|(offset, _)| offset).chain([path.len()]);
     let Some(end) = ends.into_iter().find(|end| web.has_component(&path[..*end])) else {
         return (StatusCode::NOT_FOUND, format!("there is no component at `{path}`\n")).into_response();
     };

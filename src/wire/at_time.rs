@@ -120,7 +120,7 @@ mod tests {
         ] {
             assert_eq!(parse(text, NOW), Some(seconds * SECOND), "{text}");
         }
-        for bad in [
+        for text in [
             "yesterday",
             "now-",
             "now-1",
@@ -131,7 +131,7 @@ mod tests {
             "nowx",
             "\u{e9}",
         ] {
-            assert_eq!(parse(bad, NOW), None, "{bad}");
+            assert_eq!(parse(text, NOW), None, "{text}");
         }
     }
 

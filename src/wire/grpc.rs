@@ -55,12 +55,12 @@ pub fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
         ))
         .with_status(415));
     }
-    let accepted = headers.get_all("grpc-accept-encoding").iter();
-    let mut accepted = accepted.flat_map(|value| value.to_str().unwrap_or_default().split(','));
+    let encodings = headers.get_all("grpc-accept-encoding").iter();
+    let mut encodings = encodings.flat_map(|value| value.to_str().unwrap_or_default().split(','));
     Ok(CallHeaders {
         codec: Codec::Proto,
         compression: Compression::named(headers.get("grpc-encoding"))?,
-        accepts_gzip: accepted.any(|name| name.trim() == "gzip"),
+        accepts_gzip: encodings.any(|name| name.trim() == "gzip"),
         timeout: timeout(headers)?,
     })
 }
@@ -77,8 +77,8 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
     };
     let text = value.to_str().unwrap_or_default();
     let read = || {
-        let unit_at = text.len().checked_sub(1)?;
-        let (digits, unit) = text.split_at_checked(unit_at)?;
+        let unit_offset = text.len().checked_sub(1)?;
+        let (digits, unit) = text.split_at_checked(unit_offset)?;
         if digits.len() > TIMEOUT_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
@@ -191,8 +191,8 @@ mod tests {
         let time = |text| read(&[("grpc-timeout", text)]).map(|headers| headers.timeout);
         assert_eq!(time("99999999H").unwrap(), Some(Duration::from_hours(99_999_999)));
         assert_eq!(time("7u").unwrap(), Some(Duration::from_micros(7)));
-        for wrong in ["", "S", "1", "1s", "-1S", "123456789S", "1.5S"] {
-            assert_eq!(time(wrong).unwrap_err().status, 400, "{wrong}");
+        for timeout in ["", "S", "1", "1s", "-1S", "123456789S", "1.5S"] {
+            assert_eq!(time(timeout).unwrap_err().status, 400, "{timeout}");
         }
         assert!(read(&[("grpc-encoding", "snappy")]).is_err());
     }

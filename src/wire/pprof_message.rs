@@ -9,7 +9,7 @@ pub fn message(profile: &Profile<'_>) -> google::Profile {
     let sample_type = profile
         .sample_types
         .iter()
-        .map(|of| value_type(of, &mut strings))
+        .map(|sample_type| value_type(sample_type, &mut strings))
         .collect();
     let sample = (0..profile.sample_count())
         .map(|index| google::Sample {
@@ -18,7 +18,7 @@ pub fn message(profile: &Profile<'_>) -> google::Profile {
             label: profile
                 .labels_of(index)
                 .iter()
-                .map(|of| label(of, &mut strings))
+                .map(|sample_label| label(sample_label, &mut strings))
                 .collect(),
         })
         .collect();
@@ -91,15 +91,15 @@ fn id(index: u32) -> u64 {
     u64::from(index) + 1
 }
 
-fn value_type<'a>(of: &ValueType<'a>, strings: &mut Strings<'a>) -> google::ValueType {
+fn value_type<'a>(value_type: &ValueType<'a>, strings: &mut Strings<'a>) -> google::ValueType {
     google::ValueType {
-        r#type: strings.index(of.kind),
-        unit: strings.index(of.unit),
+        r#type: strings.index(value_type.kind),
+        unit: strings.index(value_type.unit),
     }
 }
 
-fn label<'a>(of: &SampleLabel<'a>, strings: &mut Strings<'a>) -> google::Label {
-    match *of {
+fn label<'a>(sample_label: &SampleLabel<'a>, strings: &mut Strings<'a>) -> google::Label {
+    match *sample_label {
         SampleLabel::Text(key, text) => google::Label {
             key: strings.index(key),
             str: strings.index(text),

@@ -71,19 +71,19 @@ const fn word(word: &'static str, names: &'static [&'static str], shown: &'stati
 impl TypeWord {
     /// Returns the type with this name in profefe.
     fn of(text: &str) -> Option<&'static Self> {
-        TYPES.iter().find(|known| known.word == text)
+        TYPES.iter().find(|type_word| type_word.word == text)
     }
 
     /// Returns the type of profiles with this name.
     pub fn of_name(name: &str) -> &'static Self {
-        let named = TYPES.iter().find(|known| known.names.contains(&name));
-        named.unwrap_or(&TYPES[TYPES.len() - 1])
+        let entry = TYPES.iter().find(|type_word| type_word.names.contains(&name));
+        entry.unwrap_or(&TYPES[TYPES.len() - 1])
     }
 }
 
 /// Returns the position of a sample type in Go's profiles, for sorting. An unknown type is `None`, which comes first.
 pub fn sample_type_place(kind: &str) -> Option<usize> {
-    SAMPLE_TYPES.iter().position(|known| *known == kind)
+    SAMPLE_TYPES.iter().position(|name| *name == kind)
 }
 
 /// The reason why a request is refused: HTTP status and message.
@@ -152,20 +152,20 @@ pub struct Wanted {
 impl NewProfile {
     /// Parses the parameters of a sent profile. `now_nanos` replaces a missing time.
     pub fn parse(query: &str, now_nanos: i64) -> Result<Self, Refusal> {
-        let read = Parameters::parse(query);
-        let service = read.service()?;
-        let created_nanos = match read.get("created_at") {
+        let parameters = Parameters::parse(query);
+        let service = parameters.service()?;
+        let created_nanos = match parameters.get("created_at") {
             "" => now_nanos,
             text => seconds("created_at", text)?.saturating_mul(1_000_000_000),
         };
-        match read.get("type") {
+        match parameters.get("type") {
             "trace" => Err(Refusal::bad(
                 "profiles of the type trace are execution traces, which are not stored: use go tool trace",
             )),
             text => Ok(Self {
                 service,
                 word: TypeWord::of(text).ok_or_else(|| Refusal::bad("unknown profile type"))?,
-                labels: read.labels(),
+                labels: parameters.labels(),
                 created_nanos,
             }),
         }
@@ -175,18 +175,18 @@ impl NewProfile {
 impl Wanted {
     /// Parses the parameters of a list request.
     pub fn parse(query: &str) -> Result<Self, Refusal> {
-        let read = Parameters::parse(query);
-        let word = match read.get("type") {
+        let parameters = Parameters::parse(query);
+        let word = match parameters.get("type") {
             "" => None,
             text => Some(TypeWord::of(text).ok_or_else(|| Refusal::bad("unknown profile type"))?),
         };
-        read.wanted(word)
+        parameters.selection(word)
     }
 
     /// Parses the parameters of a merge request, which requires a type.
     pub fn parse_merge(query: &str) -> Result<Self, Refusal> {
-        let read = Parameters::parse(query);
-        let text = read.get("type");
+        let parameters = Parameters::parse(query);
+        let text = parameters.get("type");
         let word = TypeWord::of(text).ok_or_else(|| Refusal {
             status: 405,
             message: format!(
@@ -194,7 +194,7 @@ impl Wanted {
                 if text.is_empty() { "unknown" } else { text }
             ),
         })?;
-        read.wanted(Some(word))
+        parameters.selection(Some(word))
     }
 }
 
@@ -208,8 +208,8 @@ impl Parameters {
 
     /// Returns the first value with this name, or an empty text.
     fn get(&self, name: &str) -> &str {
-        let found = self.0.iter().find(|(key, _)| key == name);
-        found.map_or("", |(_, value)| value.as_str())
+        let pair = self.0.iter().find(|(key, _)| key == name);
+        pair.map_or("", |(_, value)| value.as_str())
     }
 
     fn service(&self) -> Result<String, Refusal> {
@@ -241,7 +241,7 @@ impl Parameters {
         labels
     }
 
-    fn wanted(&self, word: Option<&'static TypeWord>) -> Result<Wanted, Refusal> {
+    fn selection(&self, word: Option<&'static TypeWord>) -> Result<Wanted, Refusal> {
         let service = self.service()?;
         let (from, to) = (
             seconds("from", self.required("from")?)?,
@@ -299,7 +299,7 @@ struct Label {
 impl ProfileAnswer {
     /// Describes a profile that started at `time_us`, in Unix microseconds.
     pub fn new(id: &str, word: &TypeWord, labels: &Labels, time_us: i64) -> Self {
-        let listed = labels
+        let public_labels = labels
             .iter()
             .filter(|(name, _)| *name != SERVICE_NAME && !name.starts_with("__"))
             .map(|(name, value)| Label {
@@ -311,7 +311,7 @@ impl ProfileAnswer {
             id: id.to_owned(),
             word: word.word,
             service: labels.get(SERVICE_NAME).unwrap_or_default().to_owned(),
-            labels: listed.collect(),
+            labels: public_labels.collect(),
             created_at: time.to_rfc3339_opts(SecondsFormat::Secs, true),
         }
     }
@@ -339,14 +339,14 @@ mod tests {
 
     #[test]
     fn a_sent_profile_has_a_service_a_type_labels_and_perhaps_a_time() {
-        let read = NewProfile::parse(
+        let profile = NewProfile::parse(
             "service=shop%2Fapi&type=heap&labels=,version=1.0.0,%20region%20=eu%2Cwest,b%252Cc=a%2520b&instance_id=x\
              &created_at=2019-05-30T11:49:01",
             NOW,
         )
         .unwrap();
-        assert_eq!((read.service.as_str(), read.word.word), ("shop/api", "heap"));
-        let labels: Vec<(&str, &str)> = read
+        assert_eq!((profile.service.as_str(), profile.word.word), ("shop/api", "heap"));
+        let labels: Vec<(&str, &str)> = profile
             .labels
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -355,14 +355,14 @@ mod tests {
             labels,
             [("b,c", "a b"), ("region", "eu"), ("version", "1.0.0"), ("west", "")]
         );
-        assert_eq!(read.created_nanos, 1_559_216_941_000_000_000);
+        assert_eq!(profile.created_nanos, 1_559_216_941_000_000_000);
         assert_eq!(NewProfile::parse("service=a&type=cpu", NOW).unwrap().created_nanos, NOW);
     }
 
     #[test]
     fn wrong_requests_are_refused_in_profefes_words() {
         let range = "from=2019-05-30T11:49:00&to=2019-05-30T12:49:00";
-        for (given, status, message) in [
+        for (result, status, message) in [
             (
                 NewProfile::parse("type=cpu", NOW).err(),
                 400,
@@ -411,7 +411,7 @@ mod tests {
                 "can't merge profiles of trace type",
             ),
         ] {
-            let refusal = given.unwrap();
+            let refusal = result.unwrap();
             assert_eq!(refusal.status, status, "{}", refusal.message);
             assert!(refusal.message.starts_with(message), "{} {message}", refusal.message);
         }
@@ -422,21 +422,24 @@ mod tests {
     #[test]
     fn a_list_is_of_one_service_and_whole_seconds() {
         let range = "from=2019-05-30T11:49:00&to=2019-05-30T12:49:00Z";
-        let read = Wanted::parse(&format!("service=a&{range}&labels=version=1.0.0&limit=5")).unwrap();
-        assert_eq!((read.from, read.to, read.limit), (1_559_216_940, 1_559_220_540, 5));
-        assert_eq!(read.word, None);
-        assert_eq!(read.labels, [("version".to_owned(), "1.0.0".to_owned())]);
+        let selection = Wanted::parse(&format!("service=a&{range}&labels=version=1.0.0&limit=5")).unwrap();
+        assert_eq!(
+            (selection.from, selection.to, selection.limit),
+            (1_559_216_940, 1_559_220_540, 5)
+        );
+        assert_eq!(selection.word, None);
+        assert_eq!(selection.labels, [("version".to_owned(), "1.0.0".to_owned())]);
         let merge = Wanted::parse_merge(&format!("service=a&type=allocs&{range}")).unwrap();
         assert_eq!(merge.word.unwrap().shown, "alloc_space");
     }
 
     #[test]
     fn names_and_words_go_both_ways() {
-        for known in &TYPES {
-            for name in known.names {
+        for type_word in &TYPES {
+            for name in type_word.names {
                 let back = TypeWord::of_name(name);
-                assert_eq!(back.names, known.names, "{name}");
-                assert_eq!(NAMED.contains(name), known.word != OTHER, "{name}");
+                assert_eq!(back.names, type_word.names, "{name}");
+                assert_eq!(NAMED.contains(name), type_word.word != OTHER, "{name}");
             }
         }
         assert_eq!(TypeWord::of_name("memory").word, "heap");

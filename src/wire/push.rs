@@ -9,7 +9,7 @@ use crate::call::{CallError, Caller};
 use crate::error_detail::ErrorDetail;
 use crate::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
 use crate::proto::types::LabelPair;
-use crate::refusals::{self, Place};
+use crate::refusals::{self, Position};
 use crate::weight::MAX_PROFILES;
 use alluvium_profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
@@ -34,7 +34,7 @@ pub struct PushBatch {
 /// Position and id of a profile, for errors.
 #[derive(Debug, Clone)]
 struct Origin {
-    place: Place,
+    position: Position,
     /// Id that the sender gave the profile.
     id: Arc<str>,
 }
@@ -49,12 +49,12 @@ impl PushBatch {
             let message = format!("the push has {profiles} profiles, the limit is {MAX_PROFILES}: send it in parts");
             return Err(SinkError::new(SinkErrorKind::TooLarge, message));
         }
-        for (series, of_series) in request.series.into_iter().enumerate() {
-            let pairs = of_series.labels.into_iter().map(|pair| (pair.name, pair.value));
+        for (series, raw_series) in request.series.into_iter().enumerate() {
+            let pairs = raw_series.labels.into_iter().map(|pair| (pair.name, pair.value));
             let labels = Labels::distinct(pairs);
-            for (index, sample) in of_series.samples.into_iter().enumerate() {
+            for (index, sample) in raw_series.samples.into_iter().enumerate() {
                 let origin = Origin {
-                    place: Place { series, sample: index },
+                    position: Position { series, sample: index },
                     id: sample.id.into(),
                 };
                 match &labels {
@@ -118,7 +118,7 @@ impl PushOutcome {
             .into_iter()
             .filter_map(|RefusedProfile { index, error }| Some((self.origins.get(index)?.clone(), error)));
         self.refused.extend(refused);
-        self.refused.sort_by_key(|(origin, _)| origin.place);
+        self.refused.sort_by_key(|(origin, _)| origin.position);
         let kinds = self.refused.iter().map(|(_, error)| error.kind);
         let Some(kind) = SinkErrorKind::most_retryable(kinds) else {
             return Ok(());
@@ -126,11 +126,11 @@ impl PushOutcome {
         let lines: Vec<String> = self
             .refused
             .iter()
-            .map(|(Origin { place, id }, error)| match id.as_ref() {
-                "" => format!("series {}: {}", place.series, excerpt(&error.message)),
+            .map(|(Origin { position, id }, error)| match id.as_ref() {
+                "" => format!("series {}: {}", position.series, excerpt(&error.message)),
                 id => format!(
                     "series {}, profile {}: {}",
-                    place.series,
+                    position.series,
                     excerpt(id),
                     excerpt(&error.message)
                 ),
@@ -138,7 +138,7 @@ impl PushOutcome {
             .collect();
         Err(PushRefused {
             error: SinkError::new(kind, lines.join("\n")),
-            detail: refusals::to_detail(self.refused.iter().map(|(origin, error)| (origin.place, error))),
+            detail: refusals::to_detail(self.refused.iter().map(|(origin, error)| (origin.position, error))),
         })
     }
 }
@@ -262,8 +262,8 @@ mod tests {
         let error = outcome.finish(Vec::new()).unwrap_err();
         assert!(error.error.message.len() < MAX_PROFILES * 2 * EXCERPT_BYTES);
         assert!(error.detail.value.len() < MAX_PROFILES * 20);
-        let more = request.series[0].samples[0].clone();
-        request.series[0].samples.push(more);
+        let extra_sample = request.series[0].samples[0].clone();
+        request.series[0].samples.push(extra_sample);
         let error = PushBatch::from_request(request).unwrap_err();
         assert_eq!(error.kind, SinkErrorKind::TooLarge);
         assert!(error.message.contains("10001 profiles, the limit is 10000"), "{error}");
@@ -272,8 +272,8 @@ mod tests {
     #[test]
     fn wrong_series_are_refused_by_number_and_the_others_stay() {
         let mut request = to_request(&[profile("cpu", ""), profile("memory", "two"), profile("block", "")]);
-        let again = request.series[1].labels[0].clone();
-        request.series[1].labels.push(again);
+        let duplicate_label = request.series[1].labels[0].clone();
+        request.series[1].labels.push(duplicate_label);
         request.series[2].samples[0].raw_profile = Bytes::new();
         let (profiles, outcome) = PushBatch::from_request(request).unwrap().split();
         assert_eq!(profiles.len(), 1);

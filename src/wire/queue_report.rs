@@ -63,8 +63,9 @@ impl QueueReport {
 /// Truncates a name to [`MAX_NAME_CHARS`] and replaces the characters that the header does not allow.
 fn clean(name: &str) -> String {
     let fits = |character: char| character.is_ascii_graphic() && !matches!(character, ';' | '=');
-    let kept = name.trim().chars().take(MAX_NAME_CHARS);
-    kept.map(|character| if fits(character) { character } else { '_' })
+    let characters = name.trim().chars().take(MAX_NAME_CHARS);
+    characters
+        .map(|character| if fits(character) { character } else { '_' })
         .collect()
 }
 
@@ -110,8 +111,8 @@ mod tests {
     fn parts_of_a_later_version_are_passed_over_and_wrong_ones_refused() {
         let later = format!("{};sent=7", report().to_header());
         assert_eq!(QueueReport::of_header(&later), Some(report()));
-        for wrong in ["", "host", "profiles=-1", "oldest_ms=99999999999999999999"] {
-            assert_eq!(QueueReport::of_header(wrong), None, "{wrong}");
+        for text in ["", "host", "profiles=-1", "oldest_ms=99999999999999999999"] {
+            assert_eq!(QueueReport::of_header(text), None, "{text}");
         }
     }
 }

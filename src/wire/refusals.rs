@@ -53,7 +53,7 @@ enum Reason {
 
 /// Position of a profile in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     /// Index of the series in the request.
     pub series: usize,
     /// Index of the sample in the series.
@@ -70,14 +70,14 @@ pub struct Refused {
 }
 
 /// Builds the detail for refused profiles.
-pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) -> ErrorDetail {
+pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Position, &'a SinkError)>) -> ErrorDetail {
     let mut room = MAX_MESSAGE_BYTES;
-    let refused = refused.into_iter().map(|(place, error)| {
+    let refused = refused.into_iter().map(|(position, error)| {
         let message = &error.message[..error.message.floor_char_boundary(room)];
         room -= message.len();
         PushRefusal {
-            series: place.series as u32,
-            sample: place.sample as u32,
+            series: position.series as u32,
+            sample: position.sample as u32,
             reason: reason_of(error.kind) as i32,
             message: message.to_owned(),
         }
@@ -96,12 +96,12 @@ pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refuse
         return None;
     }
     match details.iter().find_map(|detail| detail.read::<PushRefusals>(TYPE_NAME)) {
-        Some(detail) => of_detail(detail, profiles.len()),
-        None => of_sentence(message, profiles),
+        Some(detail) => from_detail(detail, profiles.len()),
+        None => from_message(message, profiles),
     }
 }
 
-fn of_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
+fn from_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
     let refused = detail.refused.into_iter().map(|refusal| {
         let index = refusal.series as usize;
         let kind = kind_of(Reason::try_from(refusal.reason).ok()?);
@@ -115,7 +115,7 @@ fn of_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
 }
 
 /// Returns the profiles whose ids occur in lines about a series, or `None` when no id or every id occurs.
-fn of_sentence(message: &str, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
+fn from_message(message: &str, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let lines: Vec<&str> = message.lines().filter(|line| line.contains("series")).collect();
     let is_named =
         |profile: &RawProfile| !profile.id.is_empty() && lines.iter().any(|line| line.contains(&*profile.id));
@@ -174,8 +174,8 @@ mod tests {
         ids.iter().map(profile).collect()
     }
 
-    fn place(series: usize) -> Place {
-        Place { series, sample: 0 }
+    fn position(series: usize) -> Position {
+        Position { series, sample: 0 }
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
             SinkError::new(SinkErrorKind::TooLarge, "4 MiB"),
             SinkError::new(SinkErrorKind::Unavailable, "the disk is full"),
         ];
-        let detail = to_detail([(place(0), &errors[0]), (place(2), &errors[1])]);
+        let detail = to_detail([(position(0), &errors[0]), (position(2), &errors[1])]);
         let error = refused("sentence", vec![detail]);
         let read = of_error(&error, &profiles(&["a", "b", "c"])).unwrap();
         let read: Vec<(usize, SinkErrorKind, &str)> = read
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn the_messages_of_a_detail_are_bounded_and_its_places_are_all_there() {
         let error = SinkError::new(SinkErrorKind::Invalid, "\u{e4}".repeat(1000));
-        let detail = to_detail((0..10_000).map(|series| (place(series), &error)));
+        let detail = to_detail((0..10_000).map(|series| (position(series), &error)));
         assert!(
             detail.value.len() < 10_000 * 10 + MAX_MESSAGE_BYTES,
             "{}",

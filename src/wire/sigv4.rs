@@ -80,10 +80,13 @@ pub fn sign(
     };
     let path = utf8_percent_encode(&path, STRICT_PATH);
     let (method, query) = (request.method(), canonical_query(request.url()));
-    let asked = format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{body_hash}");
+    let canonical_request = format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{body_hash}");
     let Scope { service, region } = scope;
-    let within = format!("{day}/{region}/{service}/aws4_request");
-    let text = format!("{ALGORITHM}\n{time}\n{within}\n{}", hash(asked.as_bytes()));
+    let credential_scope = format!("{day}/{region}/{service}/aws4_request");
+    let text = format!(
+        "{ALGORITHM}\n{time}\n{credential_scope}\n{}",
+        hash(canonical_request.as_bytes())
+    );
     let first = format!("AWS4{}", credentials.secret_key).into_bytes();
     let parts = [&day, region, service, "aws4_request", &text];
     let signature = parts.iter().fold(first, |key, part| {
@@ -92,7 +95,8 @@ pub fn sign(
     });
     let signature = hexadecimal(&signature);
     let key = &credentials.access_key;
-    let header = format!("{ALGORITHM} Credential={key}/{within}, SignedHeaders={names}, Signature={signature}");
+    let header =
+        format!("{ALGORITHM} Credential={key}/{credential_scope}, SignedHeaders={names}, Signature={signature}");
     let mut header = HeaderValue::from_str(&header)?;
     header.set_sensitive(true);
     request.headers_mut().insert(AUTHORIZATION, header);

@@ -48,10 +48,10 @@ impl SqlFormat {
 
     /// Returns the format of the response: from `?format=`, otherwise from `Accept`, otherwise JSON.
     pub fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
-        let named = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+        let format_name = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
             .find(|(key, _)| key == "format")
             .map(|(_, value)| value.into_owned());
-        if let Some(name) = named {
+        if let Some(name) = format_name {
             return FORMATS
                 .iter()
                 .find(|row| row.1 == name)
@@ -134,16 +134,16 @@ mod tests {
 
     #[test]
     fn the_format_is_named_or_accepted_or_json() {
-        let of = |query, accepted| SqlFormat::wanted(query, &accept(accepted)).unwrap();
-        assert_eq!(of(Some("a=b&format=csv"), "application/json"), SqlFormat::Csv);
+        let format_of = |query, accepted| SqlFormat::wanted(query, &accept(accepted)).unwrap();
+        assert_eq!(format_of(Some("a=b&format=csv"), "application/json"), SqlFormat::Csv);
         assert_eq!(
-            of(None, "text/html, application/vnd.apache.arrow.stream;q=0.9"),
+            format_of(None, "text/html, application/vnd.apache.arrow.stream;q=0.9"),
             SqlFormat::Arrow
         );
-        assert_eq!(of(None, "text/csv"), SqlFormat::Csv);
-        assert_eq!(of(None, "application/vnd.apache.parquet"), SqlFormat::Parquet);
-        assert_eq!(of(Some("format=pprof"), "*/*"), SqlFormat::Pprof);
-        assert_eq!(of(None, "*/*"), SqlFormat::Json);
+        assert_eq!(format_of(None, "text/csv"), SqlFormat::Csv);
+        assert_eq!(format_of(None, "application/vnd.apache.parquet"), SqlFormat::Parquet);
+        assert_eq!(format_of(Some("format=pprof"), "*/*"), SqlFormat::Pprof);
+        assert_eq!(format_of(None, "*/*"), SqlFormat::Json);
         assert!(SqlFormat::wanted(Some("format=xml"), &HeaderMap::new()).is_err());
     }
 

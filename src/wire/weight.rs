@@ -69,10 +69,10 @@ fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
         )));
     }
     let messages = memchr::memchr_iter(b'{', body).count();
-    let most = 2 * MAX_PROFILES + MAX_LABELS;
-    if messages > most {
+    let limit = 2 * MAX_PROFILES + MAX_LABELS;
+    if messages > limit {
         return Err(ConnectError::too_large(format!(
-            "the push has {messages} series, profiles and labels, the limit is {most}"
+            "the push has {messages} series, profiles and labels, the limit is {limit}"
         )));
     }
     Ok(messages * ENTRY_BYTES + body.len())
@@ -120,15 +120,15 @@ impl Counts {
     }
 
     fn check(&self) -> Result<(), ConnectError> {
-        for (found, limit, what) in [
+        for (count, limit, noun) in [
             (self.series, MAX_PROFILES, "series"),
             (self.profiles, MAX_PROFILES, "profiles"),
             (self.labels, MAX_LABELS, "labels"),
             (self.text_bytes, MAX_TEXT_BYTES, "bytes of labels and ids"),
         ] {
-            if found > limit {
+            if count > limit {
                 return Err(ConnectError::too_large(format!(
-                    "the push has more than {limit} {what}: send it in parts"
+                    "the push has more than {limit} {noun}: send it in parts"
                 )));
             }
         }
@@ -139,22 +139,22 @@ impl Counts {
 /// Handles a field; returns false to stop.
 type EachField<'a> = dyn FnMut(u32, Option<&[u8]>) -> Result<bool, DecodeError> + 'a;
 
-/// Calls `each` with the number of every field, and with the content of length-delimited fields, until `each` returns
+/// Calls `visit` with the number of every field, and with the content of length-delimited fields, until `visit` returns
 /// false.
-fn fields(mut message: &[u8], each: &mut EachField<'_>) -> Result<(), DecodeError> {
+fn fields(mut message: &[u8], visit: &mut EachField<'_>) -> Result<(), DecodeError> {
     while message.has_remaining() {
         let (tag, wire) = decode_key(&mut message)?;
         let content = if wire == WireType::LengthDelimited {
             let start = message;
             skip_field(wire, tag, &mut message, DecodeContext::default())?;
-            let mut whole = &start[..start.len() - message.len()];
-            decode_varint(&mut whole)?;
-            Some(whole)
+            let mut field = &start[..start.len() - message.len()];
+            decode_varint(&mut field)?;
+            Some(field)
         } else {
             skip_field(wire, tag, &mut message, DecodeContext::default())?;
             None
         };
-        if !each(tag, content)? {
+        if !visit(tag, content)? {
             break;
         }
     }
@@ -254,9 +254,9 @@ mod tests {
 
     #[test]
     fn messages_are_not_larger_than_they_are_weighed() {
-        let most = size_of::<RawProfileSeries>()
+        let max_size = size_of::<RawProfileSeries>()
             .max(size_of::<RawSample>())
             .max(size_of::<LabelPair>());
-        assert!(2 * most <= ENTRY_BYTES, "{most}");
+        assert!(2 * max_size <= ENTRY_BYTES, "{max_size}");
     }
 }

@@ -55,14 +55,14 @@ impl Sampling {
             kind: "samples",
             unit: "count",
         };
-        let about = Profile {
+        let header = Profile {
             sample_types: vec![count, cpu],
             period_type: cpu,
             period,
             ..Profile::default()
         };
         let program = program();
-        let mut samples = Samples::new(&program, about);
+        let mut samples = Samples::new(&program, header);
         for report in &reports {
             for (trace, &count) in report.iter() {
                 // Inlined functions are separate frames, innermost first.
@@ -91,5 +91,8 @@ fn failed(reason: impl ToString) -> ProfilingError {
     if reason.contains("start running cpu profiler") {
         return ProfilingError::Busy;
     }
-    ProfilingError::Failed { what: "CPU", reason }
+    ProfilingError::Failed {
+        profile_name: "CPU",
+        reason,
+    }
 }

@@ -12,19 +12,19 @@ pub enum ProfilingError {
     #[error("a CPU profile of this process is already being taken: try again when it is done")]
     Busy,
     /// The duration is zero or too long.
-    #[error("the duration of a CPU profile must be 1 to {longest} seconds, not {asked}", longest = LONGEST.as_secs())]
+    #[error("the duration of a CPU profile must be 1 to {longest} seconds, not {seconds}", longest = LONGEST.as_secs())]
     Duration {
         /// Requested duration in seconds.
-        asked: u64,
+        seconds: u64,
     },
     /// This program was built or started without support for the profile.
     #[error("{0}")]
     Unavailable(&'static str),
     /// The profiler failed for an unexpected reason.
-    #[error("the {what} profile failed: {reason}")]
+    #[error("the {profile_name} profile failed: {reason}")]
     Failed {
         /// Kind of the profile, `CPU` or `heap`.
-        what: &'static str,
+        profile_name: &'static str,
         /// Error message of the profiler.
         reason: String,
     },
@@ -32,13 +32,13 @@ pub enum ProfilingError {
 
 /// Runs work outside the async threads; a panic becomes an error.
 pub(super) async fn blocking<T: Send + 'static>(
-    what: &'static str,
+    profile_name: &'static str,
     work: impl FnOnce() -> Result<T, ProfilingError> + Send + 'static,
 ) -> Result<T, ProfilingError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| {
+    let result = tokio::task::spawn_blocking(work).await;
+    result.unwrap_or_else(|error| {
         Err(ProfilingError::Failed {
-            what,
+            profile_name,
             reason: error.to_string(),
         })
     })

@@ -77,14 +77,14 @@ struct Allocations {
 
 fn encode(allocations: &[Allocations], period: i64) -> Vec<u8> {
     let value_type = |kind, unit| ValueType { kind, unit };
-    let about = Profile {
+    let header = Profile {
         sample_types: vec![value_type("inuse_objects", "count"), value_type("inuse_space", "bytes")],
         period_type: value_type("space", "bytes"),
         period,
         ..Profile::default()
     };
     let program = program();
-    let mut samples = Samples::new(&program, about);
+    let mut samples = Samples::new(&program, header);
     for Allocations { stack, objects, bytes } in allocations {
         let locations = stack.iter();
         let stack = locations
@@ -119,7 +119,7 @@ fn unsampled(objects: f64, bytes: f64, interval: f64) -> Option<(i64, i64)> {
 
 fn failed(reason: impl ToString) -> ProfilingError {
     ProfilingError::Failed {
-        what: "heap",
+        profile_name: "heap",
         reason: reason.to_string(),
     }
 }

@@ -50,7 +50,7 @@ impl Profiling {
     pub async fn cpu(&self, duration: Duration) -> Result<Vec<u8>, ProfilingError> {
         if duration < Duration::from_secs(1) || duration > LONGEST {
             return Err(ProfilingError::Duration {
-                asked: duration.as_secs(),
+                seconds: duration.as_secs(),
             });
         }
         let _one_at_a_time = self.process.cpu.try_lock().map_err(|_| ProfilingError::Busy)?;

@@ -31,9 +31,9 @@ pub(super) fn program() -> String {
 }
 
 impl<'a> Samples<'a> {
-    /// Creates an empty set of samples. `about` contains the sample types and the period.
-    pub(super) fn new(program: &'a str, about: Profile<'a>) -> Self {
-        let mut builder = Builder::new(about);
+    /// Creates an empty set of samples. `header` contains the sample types and the period.
+    pub(super) fn new(program: &'a str, header: Profile<'a>) -> Self {
+        let mut builder = Builder::new(header);
         let mapping = builder.mapping(Mapping {
             file: program,
             has: [true; 4],
@@ -86,9 +86,9 @@ impl<'a> Samples<'a> {
 /// Removes the beginning of a path, which depends on the build machine. The result is for example
 /// `tokio-1.0.0/src/lib.rs` or `library/std/src/rt.rs`.
 fn short_path(path: &str) -> &str {
-    for (before, parts) in [("/registry/src/", 1), ("/rustc/", 1)] {
-        if let Some(at) = path.find(before) {
-            let rest = &path[at + before.len()..];
+    for (marker, parts) in [("/registry/src/", 1), ("/rustc/", 1)] {
+        if let Some(offset) = path.find(marker) {
+            let rest = &path[offset + marker.len()..];
             return rest.splitn(parts + 1, '/').nth(parts).unwrap_or(rest);
         }
     }

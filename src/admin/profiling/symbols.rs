@@ -18,7 +18,7 @@ const ALLOCATOR_DEPTH: usize = 12;
 /// Cache of the frames at resolved addresses.
 #[derive(Default)]
 pub(super) struct Symbols {
-    known: HashMap<u64, Arc<[Named]>>,
+    frames: HashMap<u64, Arc<[Named]>>,
 }
 
 /// One frame at an address.
@@ -54,10 +54,10 @@ impl Symbols {
 
     /// Returns the frames at a return address, innermost inlined frame first.
     pub(super) fn named(&mut self, address: u64) -> Arc<[Named]> {
-        if self.known.len() >= CAPACITY {
-            self.known.clear();
+        if self.frames.len() >= CAPACITY {
+            self.frames.clear();
         }
-        self.known.entry(address).or_insert_with(|| resolve(address)).clone()
+        self.frames.entry(address).or_insert_with(|| resolve(address)).clone()
     }
 }
 

@@ -46,7 +46,9 @@ fn opened(gzip: Vec<u8>) -> Bytes {
 
 fn types(profile: &Profile<'_>) -> Vec<String> {
     let types = profile.sample_types.iter();
-    types.map(|of| format!("{}/{}", of.kind, of.unit)).collect()
+    types
+        .map(|sample_type| format!("{}/{}", sample_type.kind, sample_type.unit))
+        .collect()
 }
 
 /// Returns the names of the functions in the stack of a sample, leaf first.
@@ -114,8 +116,8 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
     assert!((total[1] as f64) < used * 1.3, "{total:?} of {used}");
 
     // If the caller goes away, sampling stops.
-    let gone = tokio::time::timeout(Duration::from_millis(300), profiling.cpu(Duration::from_mins(1))).await;
-    assert!(gone.is_err());
+    let timeout_result = tokio::time::timeout(Duration::from_millis(300), profiling.cpu(Duration::from_mins(1))).await;
+    assert!(timeout_result.is_err());
     // A stopping program does not wait for the profile.
     let shutdown = Shutdown::new();
     let stopping = Profiling::new(shutdown.clone());
@@ -128,7 +130,7 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
 #[tokio::test]
 async fn held_memory_is_found_under_its_name_until_it_is_freed() {
     let profiling = Profiling::new(Shutdown::new());
-    let held = hold_for_the_heap_test();
+    let blocks = hold_for_the_heap_test();
     let bytes = opened(profiling.heap().await.unwrap());
     let profile = decode(&bytes).unwrap();
     assert_eq!(types(&profile), ["inuse_objects/count", "inuse_space/bytes"]);
@@ -143,7 +145,7 @@ async fn held_memory_is_found_under_its_name_until_it_is_freed() {
             assert!(!name.contains("_rjem_") && !name.contains("__rust_"), "{name}");
         }
     }
-    drop(held);
+    drop(blocks);
     let bytes = opened(profiling.heap().await.unwrap());
     let profile = decode(&bytes).unwrap();
     assert!(sum(&profile, "hold_for_the_heap_test")[1] < 1 << 20);

@@ -28,7 +28,7 @@ pub enum BodyError {
 /// Returns a [`BodyError`] when the body is longer or the connection breaks.
 pub async fn read_body(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
     match read(response, max_bytes).await? {
-        (body, Extent::Whole) => Ok(body),
+        (body, Extent::Complete) => Ok(body),
         (_, Extent::Beginning) => Err(BodyError::TooLong(max_bytes)),
     }
 }
@@ -62,7 +62,7 @@ pub async fn read_beginning(response: reqwest::Response, max_bytes: usize) -> By
 
 /// The part of a body that was read.
 enum Extent {
-    Whole,
+    Complete,
     Beginning,
 }
 
@@ -75,7 +75,7 @@ async fn read(mut response: reqwest::Response, max_bytes: usize) -> Result<(Byte
             return Ok((body.freeze(), Extent::Beginning));
         }
     }
-    Ok((body.freeze(), Extent::Whole))
+    Ok((body.freeze(), Extent::Complete))
 }
 
 fn lost(error: reqwest::Error) -> BodyError {

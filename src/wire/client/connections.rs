@@ -50,11 +50,11 @@ pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, Cl
 }
 
 fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
-    let wrong = ClientError::Proxy;
+    let proxy_error = ClientError::Proxy;
     let mut proxies = Vec::new();
     if let Some(url) = &options.url {
         let no_proxy = reqwest::NoProxy::from_string(&options.no_proxy);
-        let proxy = reqwest::Proxy::all(by_name(url.as_str())).map_err(wrong)?;
+        let proxy = reqwest::Proxy::all(with_remote_resolution(url.as_str())).map_err(proxy_error)?;
         proxies.push(proxy.no_proxy(no_proxy));
     } else if options.from_environment {
         let variable = |name: &str| {
@@ -64,13 +64,17 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
         let no_proxy = reqwest::NoProxy::from_env();
         if let Some(url) = variable("HTTP_PROXY") {
             proxies.push(
-                reqwest::Proxy::http(by_name(&url))
-                    .map_err(wrong)?
+                reqwest::Proxy::http(with_remote_resolution(&url))
+                    .map_err(proxy_error)?
                     .no_proxy(no_proxy.clone()),
             );
         }
         if let Some(url) = variable("HTTPS_PROXY") {
-            proxies.push(reqwest::Proxy::https(by_name(&url)).map_err(wrong)?.no_proxy(no_proxy));
+            proxies.push(
+                reqwest::Proxy::https(with_remote_resolution(&url))
+                    .map_err(proxy_error)?
+                    .no_proxy(no_proxy),
+            );
         }
     }
     if !options.connect_headers.is_empty() {
@@ -82,7 +86,7 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
 
 /// Replaces the scheme `socks5` of a proxy by `socks5h`. With `socks5h`, reqwest lets the proxy resolve host names, as
 /// Go's client always does.
-fn by_name(proxy: &str) -> String {
+fn with_remote_resolution(proxy: &str) -> String {
     match proxy.strip_prefix("socks5://") {
         Some(rest) => format!("socks5h://{rest}"),
         None => proxy.to_owned(),

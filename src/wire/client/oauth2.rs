@@ -27,7 +27,7 @@ pub(crate) struct TokenCache {
 #[derive(Debug)]
 struct Token {
     text: Arc<str>,
-    ends: Option<Instant>,
+    expiry: Option<Instant>,
 }
 
 #[derive(Deserialize)]
@@ -51,22 +51,22 @@ impl TokenCache {
         // requests of their own.
         let mut held = self.token.lock().await;
         if let Some(token) = held.as_ref()
-            && token.ends.is_none_or(|ends| Instant::now() < ends)
+            && token.expiry.is_none_or(|expiry| Instant::now() < expiry)
         {
             return Ok(token.text.clone());
         }
         let secret = oauth2.client_secret.read().await?;
         // Servers expect the client secret in different parts of a request. The client tries the header first, because
         // RFC 6749 prefers it.
-        let answer = match ask(client, oauth2, &secret, Place::Header).await {
+        let answer = match ask(client, oauth2, &secret, SecretLocation::Header).await {
             Ok(answer) => answer,
-            Err(error) if error.is_refusal() => ask(client, oauth2, &secret, Place::Body).await?,
+            Err(error) if error.is_refusal() => ask(client, oauth2, &secret, SecretLocation::Body).await?,
             Err(error) => return Err(error.into()),
         };
         let text: Arc<str> = answer.access_token.into();
         *held = Some(Token {
             text: text.clone(),
-            ends: answer.expires_in.filter(|seconds| *seconds > 0.0).map(|seconds| {
+            expiry: answer.expires_in.filter(|seconds| *seconds > 0.0).map(|seconds| {
                 let lifetime = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_hours(1));
                 Instant::now() + lifetime.saturating_sub(RENEW_BEFORE)
             }),
@@ -77,12 +77,17 @@ impl TokenCache {
 
 /// The part of the request that contains the client secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SecretLocation {
     Header,
     Body,
 }
 
-async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Place) -> Result<Answer, OAuth2Error> {
+async fn ask(
+    client: &reqwest::Client,
+    oauth2: &OAuth2,
+    secret: &str,
+    location: SecretLocation,
+) -> Result<Answer, OAuth2Error> {
     let url = || Box::new(oauth2.token_url.clone());
     let failed = |source: reqwest::Error| OAuth2Error::Request { url: url(), source };
     let mut form = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
@@ -92,7 +97,7 @@ async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Pla
     for (name, value) in &oauth2.endpoint_params {
         form.push((name.to_string(), value.to_string()));
     }
-    if place == Place::Body {
+    if location == SecretLocation::Body {
         form.push(("client_id".to_owned(), oauth2.client_id.to_string()));
         form.push(("client_secret".to_owned(), secret.to_owned()));
     }
@@ -104,7 +109,7 @@ async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Pla
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .timeout(TIMEOUT)
         .body(body);
-    if place == Place::Header {
+    if location == SecretLocation::Header {
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         request = request.header(AUTHORIZATION, basic(&encode(&oauth2.client_id), &encode(secret)));
     }

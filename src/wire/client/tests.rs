@@ -94,14 +94,19 @@ async fn a_credentials_file_is_read_for_every_request() {
 
 #[tokio::test]
 async fn an_oauth2_token_is_asked_for_once() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let answer = |State(asked): State<Arc<AtomicUsize>>, headers: HeaderMap, body: String| async move {
-        asked.fetch_add(1, Ordering::Relaxed);
+    let request_count = Arc::new(AtomicUsize::new(0));
+    let answer = |State(request_count): State<Arc<AtomicUsize>>, headers: HeaderMap, body: String| async move {
+        request_count.fetch_add(1, Ordering::Relaxed);
         assert_eq!(headers["authorization"], "Basic aWQ6c2VjcmV0");
         assert_eq!(body, "grant_type=client_credentials&scope=a+b&audience=x");
         r#"{"access_token": "token", "token_type": "bearer", "expires_in": 3600}"#
     };
-    let url = serve(Router::new().route("/token", post(answer)).with_state(asked.clone())).await;
+    let url = serve(
+        Router::new()
+            .route("/token", post(answer))
+            .with_state(request_count.clone()),
+    )
+    .await;
     let client = HttpClient::new(&options(Credential::OAuth2(Box::new(OAuth2 {
         client_id: "id".into(),
         client_secret: Secret::Text("secret".into()),
@@ -114,7 +119,7 @@ async fn an_oauth2_token_is_asked_for_once() {
     for _ in 0..2 {
         assert_eq!(client.headers().await.unwrap()["authorization"], "Bearer token");
     }
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(request_count.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -283,12 +288,17 @@ async fn socks(behind: String) -> (u16, tokio::task::JoinHandle<String>) {
         stream.read_exact(&mut request).await.unwrap();
         assert_eq!(request, [5, 1, 0, 3], "the client must connect to a host name");
         let host = text(&mut stream).await;
-        let asked = stream.read_u16().await.unwrap();
+        let requested_port = stream.read_u16().await.unwrap();
         stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 0]).await.unwrap();
         let mut server = tokio::net::TcpStream::connect(behind).await.unwrap();
         let _ = tokio::io::copy_bidirectional(&mut stream, &mut server).await;
         let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-        format!("{}:{} {}:{asked}", shown(&user), shown(&password), shown(&host))
+        format!(
+            "{}:{} {}:{requested_port}",
+            shown(&user),
+            shown(&password),
+            shown(&host)
+        )
     });
     (port, served)
 }

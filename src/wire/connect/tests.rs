@@ -81,8 +81,8 @@ fn a_body_that_unpacks_beyond_the_limit_is_not_held_and_damage_is_invalid() {
     let zeros = vec![0u8; 10 << 20];
     let packed = gzip(&zeros).unwrap();
     assert!(packed.len() < 200_000);
-    let length = |compression: Compression, body: &[u8], most| {
-        let opened = compression.open(body, most).map_err(|error| error.status)?;
+    let length = |compression: Compression, body: &[u8], limit| {
+        let opened = compression.open(body, limit).map_err(|error| error.status)?;
         Ok::<_, u16>(opened.map(|bytes| bytes.len()))
     };
     assert_eq!(length(Compression::Gzip, &packed, 10 << 20), Ok(Some(10 << 20)));
@@ -131,9 +131,9 @@ fn json_is_that_of_protobuf_and_tolerates_what_it_does_not_know() {
         std::str::from_utf8(&text).unwrap(),
         r#"{"names":["total"],"levels":[{"values":["0","9223372036854775807","0","0"]}],"total":"9223372036854775807"}"#
     );
-    for bad in ["", "{", "[]", "nonsense", r#"{"start":"yesterday"}"#] {
-        let error = decode::<SelectMergeStacktracesRequest>(Codec::Json, bad.into()).unwrap_err();
-        assert_eq!(error.status, 400, "{bad}");
+    for body in ["", "{", "[]", "nonsense", r#"{"start":"yesterday"}"#] {
+        let error = decode::<SelectMergeStacktracesRequest>(Codec::Json, body.into()).unwrap_err();
+        assert_eq!(error.status, 400, "{body}");
     }
 }
 

@@ -19,12 +19,14 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Collapsed;
     let mut stacks = Stacks::new();
     for (index, line) in text.lines().enumerate() {
-        let wrong = |problem: &str| format.wrong(&format_args!("line {}: {problem}", index + 1));
+        let line_error = |problem: &str| format.invalid(&format_args!("line {}: {problem}", index + 1));
         if line.trim().is_empty() {
             continue;
         }
-        let (stack, count) = parts(line).ok_or_else(|| wrong("it is not a stack and a count"))?;
-        stacks.add(stack, count).map_err(|error| wrong(&error.to_string()))?;
+        let (stack, count) = parts(line).ok_or_else(|| line_error("it is not a stack and a count"))?;
+        stacks
+            .add(stack, count)
+            .map_err(|error| line_error(&error.to_string()))?;
     }
     let meaning = Meaning {
         name: "process_cpu",
@@ -32,7 +34,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
         unit: "count",
         ..Meaning::default()
     };
-    let profile = ImportedProfile::of_tree(stacks.tree, meaning).map_err(|error| format.wrong(&error))?;
+    let profile = ImportedProfile::of_tree(stacks.tree, meaning).map_err(|error| format.invalid(&error))?;
     Ok(profile.into_iter().collect())
 }
 
@@ -59,19 +61,19 @@ impl<'a> Stacks<'a> {
 
     fn add(&mut self, stack: &'a str, count: i64) -> Result<(), LimitExceeded> {
         let pairs = stack.bytes().zip(self.last.bytes());
-        let same = pairs.take_while(|(new, old)| new == old).count();
+        let common_bytes = pairs.take_while(|(new, old)| new == old).count();
         // The stacks share a frame only if they are also equal in the semicolon after the frame's text.
-        let kept = self.calls.partition_point(|(end, _)| *end < same);
-        self.calls.truncate(kept);
+        let common_calls = self.calls.partition_point(|(end, _)| *end < common_bytes);
+        self.calls.truncate(common_calls);
         self.last = stack;
         let (mut start, mut node) = match self.calls.last() {
             Some((end, node)) => (end + 1, *node),
             None => (0, self.tree.root()),
         };
         let rest = stack.get(start..).unwrap_or_default();
-        let from = start;
+        let rest_start = start;
         for end in memchr_iter(b';', rest.as_bytes())
-            .map(|at| from + at)
+            .map(|offset| rest_start + offset)
             .chain([stack.len()])
         {
             let name = stack.get(start..end).unwrap_or_default();
@@ -89,13 +91,13 @@ impl<'a> Stacks<'a> {
     }
 
     fn frame(&mut self, text: &'a str) -> Result<Option<FrameId>, LimitExceeded> {
-        if let Some(known) = self.frames.get(text) {
-            return Ok(Some(*known));
+        if let Some(frame) = self.frames.get(text) {
+            return Ok(Some(*frame));
         }
         if text.is_empty() {
             return Ok(None);
         }
-        let (name, file, line) = place(text);
+        let (name, file, line) = split_frame(text);
         let frame = self.tree.frame(name, file, line)?;
         if self.frames.len() < MAX_KNOWN {
             self.frames.insert(text, frame);
@@ -106,19 +108,19 @@ impl<'a> Stacks<'a> {
 
 /// Splits a frame into name, file and line. py-spy writes `work (app.py:12)`, rbspy `work - app.rb:12`. rbspy writes
 /// `(unknown)` for the files of C functions and of some Ruby functions.
-fn place(frame: &str) -> (&str, &str, i64) {
+fn split_frame(frame: &str) -> (&str, &str, i64) {
     if let Some(name) = frame.strip_suffix(" - (unknown)") {
         return (name, "", 0);
     }
     let in_brackets = frame.strip_suffix(')').and_then(|frame| frame.rsplit_once(" ("));
     let split = in_brackets.or_else(|| frame.rsplit_once(" - "));
-    let found = split.and_then(|(name, place)| {
-        let (file, line) = place.rsplit_once(':')?;
+    let frame_parts = split.and_then(|(name, location)| {
+        let (file, line) = location.rsplit_once(':')?;
         let line = line.parse().ok().filter(|line| *line >= 0)?;
         let is_file = file == "unknown" || file.contains(['.', '/', '<']);
         is_file.then_some((name, file, line))
     });
-    found.unwrap_or((frame, "", 0))
+    frame_parts.unwrap_or((frame, "", 0))
 }
 
 #[cfg(test)]
@@ -130,7 +132,7 @@ mod tests {
         let text = "a;b;c 1\na;b;cd 2\na;b 4\na;b;c;d 8\nab;b;c 16\na; b;;c 32\na;b;c 64\n;a 128\n 256\n";
         let profiles = read(text).unwrap();
         let profile = profiles[0].columns.get();
-        let mut found: Vec<(String, i64)> = (0..profile.sample_count())
+        let mut stacks: Vec<(String, i64)> = (0..profile.sample_count())
             .map(|sample| {
                 let names = profile.stack(sample).iter().rev().map(|location| {
                     let line = profile.lines_of(&profile.locations[*location as usize])[0];
@@ -139,7 +141,7 @@ mod tests {
                 (names.collect::<Vec<_>>().join(";"), profile.values[sample])
             })
             .collect();
-        found.sort();
+        stacks.sort();
         let expected = [
             ("[unknown]", 256),
             ("a", 128),
@@ -149,7 +151,7 @@ mod tests {
             ("a;b;cd", 2),
             ("ab;b;c", 16),
         ];
-        assert_eq!(found, expected.map(|(stack, value)| (stack.to_owned(), value)));
+        assert_eq!(stacks, expected.map(|(stack, value)| (stack.to_owned(), value)));
     }
 
     #[test]
@@ -164,7 +166,7 @@ mod tests {
             ("thread (1:2)", ("thread (1:2)", "", 0)),
             ("work - 7", ("work - 7", "", 0)),
         ] {
-            assert_eq!(place(frame), expected, "{frame}");
+            assert_eq!(split_frame(frame), expected, "{frame}");
         }
     }
 }

@@ -41,7 +41,7 @@ struct FileNode<'a> {
 /// Reads the single profile of a file.
 pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::CpuProfile;
-    let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;
+    let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.invalid(&error))?;
     let mut parents: HashMap<u64, u64> = HashMap::new();
     for node in &file.nodes {
         parents.extend(node.children.iter().map(|child| (*child, node.id)));
@@ -59,6 +59,6 @@ pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
         start: file.start_time,
         end: file.end_time,
     };
-    let profile = profile.finish().map_err(|error| format.wrong(&error))?;
+    let profile = profile.finish().map_err(|error| format.invalid(&error))?;
     Ok(profile.into_iter().collect())
 }

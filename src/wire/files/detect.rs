@@ -13,7 +13,7 @@ const SHOWN: usize = 40;
 
 /// Formats that are known but not supported: first bytes of a file, name of the format, and advice on what to do
 /// instead.
-const NOT_READ: [(&[u8], &str, &str); 9] = [
+const UNSUPPORTED: [(&[u8], &str, &str); 9] = [
     (
         b"PERFILE2",
         "a file of `perf record`",
@@ -75,8 +75,8 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     if text.is_ok_and(is_stacks) {
         return Ok(FileFormat::Collapsed);
     }
-    if let Some(&(_, what, instead)) = NOT_READ.iter().find(|(start, ..)| plain.starts_with(start)) {
-        return Err(FileError::NotRead { what, instead });
+    if let Some(&(_, format_name, advice)) = UNSUPPORTED.iter().find(|(start, ..)| plain.starts_with(start)) {
+        return Err(FileError::Unsupported { format_name, advice });
     }
     if legacy::is_like(plain) {
         return Ok(FileFormat::GoText);

@@ -23,12 +23,12 @@ pub(super) struct Durations<'a> {
 struct Event {
     /// Time in microseconds. Events in a file may come in any order.
     time: f64,
-    begun: Option<FrameId>,
+    frame: Option<FrameId>,
 }
 
 /// Position of a call in the source, from `args`.
 #[derive(Deserialize, Default)]
-struct Place<'a> {
+struct SourceLocation<'a> {
     #[serde(borrow, default)]
     filename: Cow<'a, str>,
     #[serde(default)]
@@ -46,17 +46,21 @@ impl Default for Durations<'_> {
 }
 
 impl<'a> Durations<'a> {
-    /// Begins a call in a thread, which is identified by process and thread id. Time and place are JSON as in the file.
-    pub(super) fn begin(&mut self, thread: (&'a str, &'a str), time: &str, name: &str, place: &str) {
+    /// Begins a call in a thread, which is identified by process and thread id. `time` and `args` are JSON as in the
+    /// file.
+    pub(super) fn begin(&mut self, thread: (&'a str, &'a str), time: &str, name: &str, args: &str) {
         let Ok(time) = time.parse::<f64>() else { return };
         if self.problem.is_some() {
             return;
         }
-        let place = serde_json::from_str::<Place<'_>>(place).unwrap_or_default();
-        match self.tree.frame(name, &place.filename, place.line.unwrap_or(0).max(0)) {
+        let location = serde_json::from_str::<SourceLocation<'_>>(args).unwrap_or_default();
+        match self
+            .tree
+            .frame(name, &location.filename, location.line.unwrap_or(0).max(0))
+        {
             Ok(frame) => self.threads.entry(thread).or_default().push(Event {
                 time,
-                begun: Some(frame),
+                frame: Some(frame),
             }),
             Err(problem) => self.problem = Some(problem),
         }
@@ -68,7 +72,7 @@ impl<'a> Durations<'a> {
             self.threads
                 .entry(thread)
                 .or_default()
-                .push(Event { time, begun: None });
+                .push(Event { time, frame: None });
         }
     }
 
@@ -95,14 +99,14 @@ impl<'a> Durations<'a> {
 /// Adds the time between two events of a thread to the innermost open call.
 fn add(tree: &mut CallTree, events: &[Event]) -> Result<(), LimitExceeded> {
     let mut calls: Vec<NodeId> = Vec::new();
-    let mut since = 0.0;
+    let mut last_time = 0.0;
     for event in events {
-        let nanos = ((event.time - since) * MICROSECOND_NANOS).round().max(0.0) as i64;
+        let nanos = ((event.time - last_time) * MICROSECOND_NANOS).round().max(0.0) as i64;
         if let Some(call) = calls.last() {
             tree.add(*call, nanos)?;
         }
-        since = event.time;
-        if let Some(frame) = event.begun {
+        last_time = event.time;
+        if let Some(frame) = event.frame {
             let caller = calls.last().copied().unwrap_or(tree.root());
             calls.push(tree.call_frame(caller, frame)?);
         } else {

@@ -15,12 +15,12 @@ pub enum FileError {
     #[error(transparent)]
     Gzip(#[from] GzipError),
     /// The format is known but not supported.
-    #[error("this is {what}, which is not supported: {instead}")]
-    NotRead {
+    #[error("this is {format_name}, which is not supported: {advice}")]
+    Unsupported {
         /// The name of the format.
-        what: &'static str,
+        format_name: &'static str,
         /// Advice on what to do instead.
-        instead: &'static str,
+        advice: &'static str,
     },
     /// No known format begins like this file.
     #[error(
@@ -34,7 +34,7 @@ pub enum FileError {
     },
     /// The format was recognised, but the contents are invalid.
     #[error("cannot read the file as {format}: {problem}")]
-    Wrong {
+    Invalid {
         /// The format that was recognised.
         format: FileFormat,
         /// Description of the error, with its position.
@@ -44,8 +44,8 @@ pub enum FileError {
 
 impl FileFormat {
     /// Creates the error for a file of this format.
-    pub(super) fn wrong(self, problem: &dyn Display) -> FileError {
-        FileError::Wrong {
+    pub(super) fn invalid(self, problem: &dyn Display) -> FileError {
+        FileError::Invalid {
             format: self,
             problem: problem.to_string(),
         }

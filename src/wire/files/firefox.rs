@@ -25,7 +25,7 @@ const MAX_ROWS: usize = 1 << 22;
 #[derive(Deserialize)]
 struct File<'a> {
     #[serde(borrow, default)]
-    meta: About<'a>,
+    meta: Metadata<'a>,
     #[serde(borrow)]
     threads: Vec<Thread<'a>>,
     #[serde(borrow, default)]
@@ -37,7 +37,7 @@ struct File<'a> {
 /// Metadata of a file. Times are in milliseconds.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct About<'a> {
+struct Metadata<'a> {
     interval: f64,
     start_time: f64,
     #[serde(borrow)]
@@ -174,7 +174,7 @@ enum Problem {
 /// Reads one profile for each kind of value that the samples count.
 pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Firefox;
-    let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;
+    let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.invalid(&error))?;
     let samples: &[Count] = match (file.has_cpu_time(), file.has_waits()) {
         (true, true) => &[Count::Cpu, Count::Wall],
         (true, false) => &[Count::Cpu],
@@ -183,20 +183,20 @@ pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let others = [Weight::Milliseconds, Weight::Bytes].map(Count::Weights);
     let mut profiles = Vec::new();
     for count in samples.iter().chain(&others) {
-        profiles.extend(profile(&file, *count).map_err(|error| format.wrong(&error))?);
+        profiles.extend(profile(&file, *count).map_err(|error| format.invalid(&error))?);
     }
     Ok(profiles)
 }
 
 fn profile(file: &File<'_>, count: Count) -> Result<Option<ImportedProfile>, Problem> {
-    let wanted = match count {
+    let weight = match count {
         Count::Cpu | Count::Wall => Weight::Samples,
         Count::Weights(weight) => weight,
     };
     let mut tree = CallTree::new(SizeLimit::new(Size::MAX));
     let mut rows = 0;
     for thread in &file.threads {
-        if Weight::of(&thread.samples)? == wanted && !thread.samples.stack.is_empty() {
+        if Weight::of(&thread.samples)? == weight && !thread.samples.stack.is_empty() {
             rows += add(&mut tree, file, thread, count)?;
             // Threads may share a table of stacks, so the number of rows may exceed the length of the file.
             if rows > MAX_ROWS {
@@ -233,23 +233,23 @@ fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) 
         "" => tree.root(),
         name => tree.call(tree.root(), name)?,
     };
-    let (values, without, scale) = match count {
+    let (values, default_value, scale) = match count {
         Count::Cpu => (&samples.cpu, 0.0, file.meta.cpu_nanos().unwrap_or_default()),
         Count::Weights(Weight::Samples) if file.meta.interval <= 0.0 => (&samples.weight, 1.0, 1.0),
         Count::Wall | Count::Weights(Weight::Samples) => (&samples.weight, 1.0, file.meta.interval * MILLISECOND_NANOS),
         Count::Weights(Weight::Milliseconds) => (&samples.weight, 1.0, MILLISECOND_NANOS),
         Count::Weights(Weight::Bytes) => (&samples.weight, 1.0, 1.0),
     };
-    let mut known = HashMap::new();
+    let mut nodes = HashMap::new();
     for (index, stack) in samples.stack.iter().enumerate() {
         let Some(stack) = stack else { continue };
-        let given = values.as_ref().and_then(|values| values.get(index).copied().flatten());
+        let raw_value = values.as_ref().and_then(|values| values.get(index).copied().flatten());
         // Freed memory has a negative weight, and counts as 0.
-        let value = (given.unwrap_or(without) * scale).round().max(0.0) as i64;
-        let node = tables.call(tree, &mut known, root, *stack)?;
+        let value = (raw_value.unwrap_or(default_value) * scale).round().max(0.0) as i64;
+        let node = tables.call(tree, &mut nodes, root, *stack)?;
         tree.add(node, value)?;
     }
-    Ok(known.len())
+    Ok(nodes.len())
 }
 
 impl File<'_> {
@@ -273,7 +273,7 @@ impl File<'_> {
     }
 }
 
-impl About<'_> {
+impl Metadata<'_> {
     /// Returns the length of the CPU time unit in nanoseconds, or `None` if the unit is not a time. On some machines
     /// the unit is a CPU cycle, and the frequency of the CPU varies.
     fn cpu_nanos(&self) -> Option<f64> {
@@ -315,11 +315,11 @@ impl<'f, 'a> Tables<'f, 'a> {
     }
 
     /// Returns the node of the call tree for the row `stack` of the stack table. `root` is the node of the thread.
-    /// `known` contains the nodes of the rows that were resolved before.
+    /// `nodes` contains the nodes of the rows that were resolved before.
     fn call(
         &self,
         tree: &mut CallTree,
-        known: &mut HashMap<u32, NodeId>,
+        nodes: &mut HashMap<u32, NodeId>,
         root: NodeId,
         stack: u32,
     ) -> Result<NodeId, Problem> {
@@ -328,8 +328,8 @@ impl<'f, 'a> Tables<'f, 'a> {
         let mut node = root;
         let mut next = Some(stack);
         while let Some(row) = next {
-            if let Some(found) = known.get(&row) {
-                node = *found;
+            if let Some(known_node) = nodes.get(&row) {
+                node = *known_node;
                 break;
             }
             path.push(row);
@@ -341,7 +341,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         for row in path.into_iter().rev() {
             let frame = self.frame(tree, row)?;
             node = tree.call_frame(node, frame)?;
-            known.insert(row, node);
+            nodes.insert(row, node);
         }
         Ok(node)
     }
@@ -403,7 +403,7 @@ impl Weight {
 
 #[cfg(test)]
 mod tests {
-    use crate::files::tests::{read_text, told};
+    use crate::files::tests::{describe, read_text};
 
     /// Written like samply's files: two binaries whose functions are addresses, and one named function.
     const SAMPLY: &str = r#"{"meta": {"interval": 2, "startTime": 1000, "sampleUnits": {"threadCPUDelta": "\u00b5s"}},
@@ -420,7 +420,7 @@ mod tests {
         let imported = read_text(SAMPLY).unwrap();
         let stacks = ["shop;shop+0x40;libc.so.6+0x40", "shop;shop+0x40;render"].map(str::to_owned);
         let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds".to_owned();
-        assert_eq!(told(&imported), [(cpu.clone(), 1_750_000, stacks.to_vec())]);
+        assert_eq!(describe(&imported), [(cpu.clone(), 1_750_000, stacks.to_vec())]);
         let profile = imported.profiles[0].columns.get();
         assert_eq!(profile.values, [1_500_000, 250_000]);
         let files: Vec<&str> = profile.mappings.iter().map(|mapping| mapping.file).collect();
@@ -432,14 +432,14 @@ mod tests {
             (cpu.clone(), 1_500_000, stacks[..1].to_vec()),
             (wall, 12_000_000, stacks.to_vec()),
         ];
-        assert_eq!(told(&waits), expected);
+        assert_eq!(describe(&waits), expected);
         // If the file does not state the CPU time of the samples, each sample is one interval of CPU time.
         for nothing in [
             SAMPLY.replace("\\u00b5s", "variable CPU cycles"),
             SAMPLY.replace("1500, 250, 9", "0, 0, 0"),
         ] {
             assert_eq!(
-                told(&read_text(&nothing).unwrap()),
+                describe(&read_text(&nothing).unwrap()),
                 [(cpu.clone(), 12_000_000, stacks.to_vec())]
             );
         }

@@ -17,12 +17,12 @@ use alluvium_profile::call_tree::{CallTree, Calls, FrameId, LimitExceeded, NodeI
 /// First element of every exported file.
 const ROOT: &str = "<trace-query-result";
 /// Number of bytes in which the first element must begin.
-const LOOKED_AT: usize = 256;
+const SCANNED_BYTES: usize = 256;
 
 /// Maximum depth of nested elements; a row needs eight.
 const MAX_DEPTH: usize = 64;
 /// Maximum number of elements that references may refer to.
-const MAX_KNOWN: usize = 1 << 22;
+const MAX_ELEMENTS: usize = 1 << 22;
 /// Maximum number of frames in a stack.
 const MAX_STACK: usize = 4096;
 
@@ -37,7 +37,7 @@ enum Problem {
     #[error("elements are nested more than {0} levels deep")]
     Depth(usize),
     #[error("it has more than {0} elements with a number")]
-    Known(usize),
+    Elements(usize),
     #[error("a stack has more than {0} frames")]
     Stack(usize),
     #[error("no earlier element of this kind has the number {0}")]
@@ -53,7 +53,7 @@ enum Problem {
 /// Returns true if the file begins like a table that `xctrace export` writes.
 pub(super) fn is_like(plain: &[u8]) -> bool {
     let start = plain.trim_ascii_start();
-    let start = start.get(..LOOKED_AT).unwrap_or(start);
+    let start = start.get(..SCANNED_BYTES).unwrap_or(start);
     start.starts_with(b"<") && memchr::memmem::find(start, ROOT.as_bytes()).is_some()
 }
 
@@ -64,7 +64,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let mut table = Table::new();
     table
         .read(&mut reader)
-        .map_err(|problem| format.wrong(&format_args!("byte {}: {problem}", reader.buffer_position())))?;
+        .map_err(|problem| format.invalid(&format_args!("byte {}: {problem}", reader.buffer_position())))?;
     let (kind, unit) = match table.kind {
         Some(Kind::Time) => ("cpu", "nanoseconds"),
         Some(Kind::Cycles) => ("cycles", "count"),
@@ -76,7 +76,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
         unit,
         ..Meaning::default()
     };
-    let profile = ImportedProfile::of_tree(table.tree, meaning).map_err(|error| format.wrong(&error))?;
+    let profile = ImportedProfile::of_tree(table.tree, meaning).map_err(|error| format.invalid(&error))?;
     Ok(profile.into_iter().collect())
 }
 
@@ -123,7 +123,7 @@ impl Element {
 }
 
 /// Meaning of an element that references may refer to by its number.
-enum Known {
+enum Content {
     Value(Kind, i64),
     /// A process. A thread also refers to its process.
     Process(FrameId),
@@ -161,7 +161,7 @@ struct Frame {
 struct Table {
     tree: CallTree,
     kind: Option<Kind>,
-    known: HashMap<u64, Known>,
+    contents: HashMap<u64, Content>,
     /// Frames of all stacks, the leaf first.
     frames: Vec<FrameId>,
     /// The innermost call of each stack that was added to `tree`, by its process and the stack.
@@ -181,7 +181,7 @@ impl Table {
         Self {
             tree: CallTree::new(SizeLimit::new(Size::MAX)),
             kind: None,
-            known: HashMap::new(),
+            contents: HashMap::new(),
             frames: Vec::new(),
             calls: HashMap::new(),
             open: Vec::new(),
@@ -241,11 +241,11 @@ impl Table {
             match (attribute.key.into_inner(), element) {
                 (_, Element::Other) => break,
                 (b"ref", _) => {
-                    self.refer(element, whole(&attribute.value)?)?;
+                    self.refer(element, parse_number(&attribute.value)?)?;
                     // A reference has no contents.
                     element = Element::Other;
                 }
-                (b"id", _) => number = Some(whole(&attribute.value)?),
+                (b"id", _) => number = Some(parse_number(&attribute.value)?),
                 (b"name", Element::Frame) => self.frame.name = attribute.unescape_value()?.into_owned(),
                 // The name is used only if there is no path.
                 (b"name", Element::Binary) if self.frame.binary.is_empty() => {
@@ -253,7 +253,7 @@ impl Table {
                 }
                 (b"path", Element::Binary) => self.frame.binary = attribute.unescape_value()?.into_owned(),
                 (b"line", Element::Source) => {
-                    self.frame.line = i64::try_from(whole(&attribute.value)?).unwrap_or_default();
+                    self.frame.line = i64::try_from(parse_number(&attribute.value)?).unwrap_or_default();
                 }
                 (b"fmt", Element::Process) => {
                     let name = attribute.unescape_value()?;
@@ -268,16 +268,16 @@ impl Table {
 
     /// Uses the value of the earlier element with this number.
     fn refer(&mut self, element: Element, number: u64) -> Result<(), Problem> {
-        let known = self.known.get(&number).ok_or(Problem::Reference(number))?;
-        match (element, known) {
-            (Element::Weight(kind), Known::Value(known, value)) if kind == *known => {
+        let content = self.contents.get(&number).ok_or(Problem::Reference(number))?;
+        match (element, content) {
+            (Element::Weight(kind), Content::Value(content_kind, value)) if kind == *content_kind => {
                 self.row.value = Some((kind, *value));
             }
-            (Element::Thread | Element::Process, Known::Process(process)) => self.row.process = Some(*process),
-            (Element::Stack, Known::Stack(stack)) => self.row.stack = Some(*stack),
-            (Element::Frame, Known::Frame(frame)) => self.frames.push(*frame),
-            (Element::Binary, Known::Path(path)) => self.frame.binary = path.to_string(),
-            (Element::Path, Known::Path(path)) => self.frame.file = path.to_string(),
+            (Element::Thread | Element::Process, Content::Process(process)) => self.row.process = Some(*process),
+            (Element::Stack, Content::Stack(stack)) => self.row.stack = Some(*stack),
+            (Element::Frame, Content::Frame(frame)) => self.frames.push(*frame),
+            (Element::Binary, Content::Path(path)) => self.frame.binary = path.to_string(),
+            (Element::Path, Content::Path(path)) => self.frame.file = path.to_string(),
             // These elements have no number in tables that Instruments writes.
             (Element::Row | Element::Source | Element::Other, _) => {}
             _ => return Err(Problem::Reference(number)),
@@ -290,17 +290,17 @@ impl Table {
         let Some((element, number)) = self.open.pop() else {
             return Ok(());
         };
-        let known = match element {
+        let content = match element {
             Element::Row => {
                 self.add()?;
                 None
             }
             Element::Weight(kind) => {
-                let value = i64::try_from(whole(self.text.trim().as_bytes())?).unwrap_or(i64::MAX);
+                let value = i64::try_from(parse_number(self.text.trim().as_bytes())?).unwrap_or(i64::MAX);
                 self.row.value = Some((kind, value));
-                Some(Known::Value(kind, value))
+                Some(Content::Value(kind, value))
             }
-            Element::Thread | Element::Process => self.row.process.map(Known::Process),
+            Element::Thread | Element::Process => self.row.process.map(Content::Process),
             Element::Stack => {
                 // A stack with tags contains the actual stack, which has already ended.
                 let is_outer = self.frames.len() == self.stack_start;
@@ -310,25 +310,25 @@ impl Table {
                 });
                 self.stack_start = self.frames.len();
                 self.row.stack = Some(stack);
-                Some(Known::Stack(stack))
+                Some(Content::Stack(stack))
             }
             Element::Frame => {
                 let frame = self.frame()?;
                 self.frames.push(frame);
-                Some(Known::Frame(frame))
+                Some(Content::Frame(frame))
             }
-            Element::Binary => Some(Known::Path(self.frame.binary.as_str().into())),
+            Element::Binary => Some(Content::Path(self.frame.binary.as_str().into())),
             Element::Path => {
                 self.frame.file.clone_from(&self.text);
-                Some(Known::Path(self.text.as_str().into()))
+                Some(Content::Path(self.text.as_str().into()))
             }
             Element::Source | Element::Other => None,
         };
-        if let (Some(number), Some(known)) = (number, known) {
-            self.known.insert(number, known);
+        if let (Some(number), Some(content)) = (number, content) {
+            self.contents.insert(number, content);
         }
-        if self.known.len() > MAX_KNOWN {
-            return Err(Problem::Known(MAX_KNOWN));
+        if self.contents.len() > MAX_ELEMENTS {
+            return Err(Problem::Elements(MAX_ELEMENTS));
         }
         Ok(())
     }
@@ -363,7 +363,7 @@ impl Table {
         // A sample without a stack belongs to its process.
         let stack = row.stack.unwrap_or(Stack { start: 0, end: 0 });
         let node = match self.calls.get(&(process, stack)) {
-            Some(known) => *known,
+            Some(node) => *node,
             None => self.call(process, stack)?,
         };
         Ok(self.tree.add(node, value)?)
@@ -384,7 +384,7 @@ impl Table {
     }
 }
 
-fn whole(digits: &[u8]) -> Result<u64, Problem> {
+fn parse_number(digits: &[u8]) -> Result<u64, Problem> {
     let text = String::from_utf8_lossy(digits);
     let number = text.parse();
     number.map_err(|_| Problem::Number(text.chars().take(40).collect()))
@@ -402,7 +402,7 @@ fn without_number(process: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use crate::files::FileFormat;
-    use crate::files::tests::{read_text, told};
+    use crate::files::tests::{describe, read_text};
 
     /// Written like the output of `xctrace export`: weights, threads, stacks, frames, binaries and paths that occur
     /// again are references, also in stacks with tags. One sample has no stack.
@@ -439,8 +439,8 @@ mod tests {
     fn a_table_of_instruments_has_the_time_of_its_samples() {
         let imported = read_text(TABLE).unwrap();
         assert_eq!(imported.format, FileFormat::Instruments);
-        let mut found = told(&imported);
-        found[0].2.sort();
+        let mut actual = describe(&imported);
+        actual[0].2.sort();
         let stacks = [
             "My App;[dyld];Array<Int>.sum() /src/a&b.swift:39",
             "My App;[dyld];main /src/a&b.swift:7",
@@ -448,7 +448,7 @@ mod tests {
         ];
         let stacks = stacks.map(str::to_owned).to_vec();
         let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds".to_owned();
-        assert_eq!(found, [(kind, 6_000_000, stacks)]);
+        assert_eq!(actual, [(kind, 6_000_000, stacks)]);
         let mappings = &imported.profiles[0].columns.get().mappings;
         let mut files: Vec<&str> = mappings.iter().map(|mapping| mapping.file).collect();
         files.sort_unstable();
@@ -460,33 +460,33 @@ mod tests {
         let cycles = TABLE
             .replace("<weight", "<cycle-weight")
             .replace("</weight", "</cycle-weight");
-        let found = told(&read_text(&cycles).unwrap());
-        assert_eq!(found[0].0, "process_cpu:cycles:count:cycles:count");
+        let actual = describe(&read_text(&cycles).unwrap());
+        assert_eq!(actual[0].0, "process_cpu:cycles:count:cycles:count");
         let row = "<row><process fmt='sh'/><backtrace><frame name='main'/></backtrace></row>";
         let samples = format!("<trace-query-result><node>{row}{row}</node></trace-query-result>");
-        let found = told(&read_text(&samples).unwrap());
+        let actual = describe(&read_text(&samples).unwrap());
         let kind = "process_cpu:samples:count:cpu:nanoseconds".to_owned();
-        assert_eq!(found, [(kind, 2, vec!["sh;main".to_owned()])]);
+        assert_eq!(actual, [(kind, 2, vec!["sh;main".to_owned()])]);
     }
 
     #[test]
     fn what_is_wrong_with_a_table_is_said_with_its_place() {
-        let found = error(&TABLE.replace("<backtrace ref=\"9\"/>", "<backtrace ref=\"8\"/>"));
+        let message = error(&TABLE.replace("<backtrace ref=\"9\"/>", "<backtrace ref=\"8\"/>"));
         assert!(
-            found.starts_with("cannot read the file as Instruments: byte "),
-            "{found}"
+            message.starts_with("cannot read the file as Instruments: byte "),
+            "{message}"
         );
         assert!(
-            found.contains("no earlier element of this kind has the number 8"),
-            "{found}"
+            message.contains("no earlier element of this kind has the number 8"),
+            "{message}"
         );
-        let found = error(&TABLE.replace(">2000000<", ">2 ms<"));
-        assert!(found.ends_with("`2 ms` is not a number"), "{found}");
+        let message = error(&TABLE.replace(">2000000<", ">2 ms<"));
+        assert!(message.ends_with("`2 ms` is not a number"), "{message}");
         let last = "<weight id=\"20\" fmt=\"2.00 ms\">2000000</weight>";
-        let found = error(&TABLE.replace(last, "<cycle-weight>9</cycle-weight>"));
-        assert!(found.contains("weights of several kinds"), "{found}");
-        let found = error(&TABLE[..TABLE.len() - 30]);
-        assert!(found.contains("it ends within an element"), "{found}");
+        let message = error(&TABLE.replace(last, "<cycle-weight>9</cycle-weight>"));
+        assert!(message.contains("weights of several kinds"), "{message}");
+        let message = error(&TABLE[..TABLE.len() - 30]);
+        assert!(message.contains("it ends within an element"), "{message}");
         let states = "<trace-query-result><node><row><process fmt='sh'/></row></node></trace-query-result>";
         assert!(error(states).contains("its rows have no stacks"), "{}", error(states));
         let toc = "<?xml version=\"1.0\"?>\n<trace-toc><run number=\"1\"/></trace-toc>\n";

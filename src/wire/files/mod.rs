@@ -45,7 +45,7 @@ pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
     let profiles = match format {
         FileFormat::Pprof => {
             let columns = Columns::read(plain, |plain| pprof::decode(plain));
-            let columns = columns.map_err(|error| format.wrong(&error))?;
+            let columns = columns.map_err(|error| format.invalid(&error))?;
             vec![ImportedProfile {
                 pprof: Some(content.clone()),
                 ..ImportedProfile::new("", columns)
@@ -53,7 +53,7 @@ pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
         }
         FileFormat::GoText => {
             let columns = Columns::read(plain, |plain| legacy::read(plain));
-            let columns = columns.map_err(|error| format.wrong(&error))?;
+            let columns = columns.map_err(|error| format.invalid(&error))?;
             vec![ImportedProfile::new("", columns)]
         }
         FileFormat::Jfr => recording(&plain)?,
@@ -71,20 +71,20 @@ pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
         .filter(|profile| profile.columns.get().sample_count() > 0)
         .collect();
     if profiles.is_empty() {
-        return Err(format.wrong(&"it has no samples"));
+        return Err(format.invalid(&"it has no samples"));
     }
     Ok(Imported { format, profiles })
 }
 
 fn recording(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
-    let recording = Recording::read(plain, &[]).map_err(|error| FileFormat::Jfr.wrong(&error))?;
-    let about = RecordingFacts {
+    let recording = Recording::read(plain, &[]).map_err(|error| FileFormat::Jfr.invalid(&error))?;
+    let facts = RecordingFacts {
         time_nanos: recording.start_nanos(),
         duration_nanos: recording.duration_nanos(),
         period_nanos: recording.interval_nanos().unwrap_or(RECORDING_PERIOD_NANOS),
     };
     let label = ("jfr_event".to_owned(), recording.event().to_owned());
-    let profiles = recording.profiles(&about).into_iter().map(|profile| ImportedProfile {
+    let profiles = recording.profiles(&facts).into_iter().map(|profile| ImportedProfile {
         labels: Some(&label)
             .filter(|(_, event)| !event.is_empty())
             .cloned()
@@ -96,9 +96,10 @@ fn recording(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
 }
 
 fn speedscope(plain: Bytes, max_bytes: usize) -> Result<Vec<ImportedProfile>, FileError> {
-    let wrong = FileFormat::Speedscope;
-    let read = ingest::read_columns(SPEEDSCOPE, "", plain, max_bytes).map_err(|error| wrong.wrong(&error.message))?;
-    let profiles = read.into_iter().map(|decoded| {
+    let format = FileFormat::Speedscope;
+    let decoded_profiles =
+        ingest::read_columns(SPEEDSCOPE, "", plain, max_bytes).map_err(|error| format.invalid(&error.message))?;
+    let profiles = decoded_profiles.into_iter().map(|decoded| {
         let label = |name: &str| decoded.labels.get(name).unwrap_or_default();
         let part = Some(label("profile_name")).filter(|part| !part.is_empty());
         ImportedProfile {
@@ -113,5 +114,5 @@ fn speedscope(plain: Bytes, max_bytes: usize) -> Result<Vec<ImportedProfile>, Fi
 }
 
 fn text(plain: &Bytes, format: FileFormat) -> Result<&str, FileError> {
-    std::str::from_utf8(plain).map_err(|error| format.wrong(&error))
+    std::str::from_utf8(plain).map_err(|error| format.invalid(&error))
 }

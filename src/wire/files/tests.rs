@@ -66,7 +66,7 @@ pub(super) fn read_text(text: &str) -> Result<Imported, FileError> {
 
 /// Returns the type of each profile, the sum of its values, and its samples as `root;leaf file:line`. For pprof files,
 /// the name in the type is empty.
-pub(super) fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
+pub(super) fn describe(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
     let profiles = imported.profiles.iter().map(|imported| {
         let profile = imported.columns.get();
         let (kind, period) = (profile.sample_types[0], profile.period_type);
@@ -107,14 +107,14 @@ fn folded_stacks_have_files_and_lines_where_they_are_written() {
         6,
         &["main", "main;work app.py:12"],
     );
-    let mut found = told(&imported);
-    found[0].2.sort();
-    assert_eq!(found, expected);
+    let mut actual = describe(&imported);
+    actual[0].2.sort();
+    assert_eq!(actual, expected);
     // As in py-spy's files: a thread without frames is a line with only a count, and the first frame looks like an HTML
     // tag.
     let imported = read_text("<module> (app.py:3);work (app.py:12) 7\n 1\n").unwrap();
     assert_eq!(imported.format, FileFormat::Collapsed);
-    assert_eq!(told(&imported)[0].1, 8);
+    assert_eq!(describe(&imported)[0].1, 8);
     // First frames that look like another format: from async-profiler with threads, `perf`, PHP, Rust, and others.
     for first in [
         "<main> - app.rb:1",
@@ -129,7 +129,7 @@ fn folded_stacks_have_files_and_lines_where_they_are_written() {
     ] {
         let imported = read_text(&format!("{first};work 30\n{first} 5\n")).unwrap();
         assert_eq!(
-            (imported.format, told(&imported)[0].1),
+            (imported.format, describe(&imported)[0].1),
             (FileFormat::Collapsed, 35),
             "{first}"
         );
@@ -150,7 +150,7 @@ fn a_byte_order_mark_is_no_part_of_a_file() {
         ] {
             for bytes in [pprof::gzip(&bytes), bytes] {
                 let imported = read(&bytes.into(), MAX_BYTES).unwrap();
-                assert_eq!((imported.format, told(&imported)), (plain.format, told(&plain)));
+                assert_eq!((imported.format, describe(&imported)), (plain.format, describe(&plain)));
             }
         }
     }
@@ -167,7 +167,7 @@ fn each_event_of_perf_script_is_a_profile() {
         1,
         &["sh;do_page"],
     ));
-    assert_eq!(told(&imported), expected);
+    assert_eq!(describe(&imported), expected);
     let mappings = &imported.profiles[0].columns.get().mappings;
     let files: Vec<&str> = mappings.iter().map(|mapping| mapping.file).collect();
     assert_eq!(files, ["/usr/bin/node", "/lib/libc.so"]);
@@ -179,7 +179,7 @@ fn a_sample_of_v8_lasts_until_the_next() {
     assert_eq!(imported.format, FileFormat::CpuProfile);
     let stacks = ["main /app.js:5", "main /app.js:5;(anonymous) /app.js:10"];
     assert_eq!(
-        told(&imported),
+        describe(&imported),
         one("wall:wall:nanoseconds:wall:nanoseconds", 100_000, &stacks)
     );
     assert_eq!(imported.profiles[0].columns.get().values, [10_000, 90_000]);
@@ -192,13 +192,13 @@ fn the_profiles_of_a_trace_are_put_together_from_their_chunks() {
     let main = "main https://x/app.js:5";
     let stacks = [main, &format!("{main};work")];
     assert_eq!(
-        told(&imported),
+        describe(&imported),
         one("wall:wall:nanoseconds:wall:nanoseconds", 70_000, &stacks)
     );
     let list = TRACE
         .replace("{\"traceEvents\": [", "[")
         .replace("], \"metadata\": {}}", "]");
-    assert_eq!(told(&read_text(&list).unwrap()), told(&imported));
+    assert_eq!(describe(&read_text(&list).unwrap()), describe(&imported));
     let error = read_text(r#"{"traceEvents": []}"#).unwrap_err().to_string();
     assert!(error.contains("no CPU profile"), "{error}");
 }
@@ -209,7 +209,7 @@ fn samples_of_firefox_stand_for_the_interval() {
     assert_eq!(imported.format, FileFormat::Firefox);
     let stacks = ["shop;main", "shop;main;work app.rs:7"];
     assert_eq!(
-        told(&imported),
+        describe(&imported),
         one("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 8_000_000, &stacks)
     );
     let gecko = FIREFOX.replace(
@@ -236,7 +236,7 @@ fn threads_of_firefox_that_share_their_tables_have_the_stacks_of_their_samples_a
     let list = list.collect::<Vec<_>>().join(",");
     let imported = read_text(&format!(r#"{{"meta": {{}}, "threads": [{list}], "shared": {shared}}}"#)).unwrap();
     assert_eq!(imported.format, FileFormat::Firefox);
-    let (_, total, stacks) = &told(&imported)[0];
+    let (_, total, stacks) = &describe(&imported)[0];
     assert_eq!((*total, stacks.len()), (2 * threads, 2 * threads as usize));
     assert!(stacks.contains(&"t699;main;main".to_owned()));
     let circle = FIREFOX.replace("\"prefix\": [null, 0]", "\"prefix\": [1, 0]");
@@ -251,10 +251,10 @@ fn threads_of_firefox_that_share_their_tables_have_the_stacks_of_their_samples_a
 fn formats_of_ingest_are_recognised_and_keep_their_units() {
     let imported = read_text(SPEEDSCOPE).unwrap();
     assert_eq!(imported.format, FileFormat::Speedscope);
-    let mut found = told(&imported);
-    found[0].2.sort();
+    let mut actual = describe(&imported);
+    actual[0].2.sort();
     assert_eq!(
-        found,
+        actual,
         one(
             "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
             9_000_000,
@@ -263,13 +263,13 @@ fn formats_of_ingest_are_recognised_and_keep_their_units() {
     );
     let counts = SPEEDSCOPE.replace("milliseconds", "none");
     assert_eq!(
-        told(&read_text(&counts).unwrap())[0].0,
+        describe(&read_text(&counts).unwrap())[0].0,
         "process_cpu:samples:count:cpu:nanoseconds"
     );
     let text = read_text(GO_TEXT).unwrap();
     assert_eq!(text.format, FileFormat::GoText);
     assert_eq!(
-        told(&text),
+        describe(&text),
         one(":goroutine:count:goroutine:count", 3, &["main.work /src/main.go:12"])
     );
 }
@@ -295,7 +295,7 @@ fn pprof_is_kept_as_it_came() {
         let imported = read(&bytes, MAX_BYTES).unwrap();
         assert_eq!(imported.format, FileFormat::Pprof);
         assert_eq!(imported.profiles[0].pprof.as_ref(), Some(&bytes));
-        assert_eq!(told(&imported), one(":cpu:nanoseconds::", 7, &["main;work"]));
+        assert_eq!(describe(&imported), one(":cpu:nanoseconds::", 7, &["main;work"]));
     }
 }
 
@@ -365,12 +365,12 @@ fn calls_of_a_trace_that_begin_and_end_are_wall_time() {
     assert_eq!(imported.format, FileFormat::ChromeTrace);
     let stacks = ["main app.py:3", "main app.py:3;work app.py:0"];
     let expected = one("wall:wall:nanoseconds:wall:nanoseconds", 31_000, &stacks);
-    assert_eq!(told(&imported), expected);
+    assert_eq!(describe(&imported), expected);
     // The format guarantees no order of events.
     let events: Vec<serde_json::Value> = serde_json::from_str(trace).unwrap();
     let reversed: Vec<&serde_json::Value> = events.iter().rev().collect();
     let imported = read_text(&serde_json::json!(reversed).to_string()).unwrap();
-    assert_eq!(told(&imported), expected);
+    assert_eq!(describe(&imported), expected);
 }
 
 /// Returns a profile with few stacks as a file of each format.
@@ -421,11 +421,11 @@ fn the_same_stacks_are_read_from_a_file_of_each_format() {
 }
 
 /// Returns the next pseudorandom number of a sequence that is the same in every run.
-fn next(state: &mut u64) -> usize {
-    *state = state
+fn next(generator: &mut u64) -> usize {
+    *generator = generator
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 33) as usize
+    (*generator >> 33) as usize
 }
 
 #[test]
@@ -436,33 +436,33 @@ fn a_thousand_changed_files_of_each_format_are_profiles_or_errors() {
     let jfr = pprof::gunzip(&std::fs::read(jfr).unwrap().into(), MAX_BYTES).unwrap();
     let seeds = seeds.into_iter().chain([pprof_bytes(), jfr.to_vec()]);
     let seeds: Vec<Vec<u8>> = seeds.chain(small_files().into_iter().map(|(_, bytes)| bytes)).collect();
-    let mut state = 1;
+    let mut generator = 1;
     for (format, seed) in seeds.iter().enumerate() {
         let mut read_well = 0;
         for change in 0..1000 {
             let mut bytes = seed.clone();
-            for _ in 0..=next(&mut state) % 4 {
-                let place = next(&mut state) % bytes.len().max(1);
-                let other = &seeds[next(&mut state) % seeds.len()];
-                match next(&mut state) % 8 {
-                    0 if !bytes.is_empty() => bytes[place] = next(&mut state) as u8,
-                    1 if bytes.len() > 1 => bytes.truncate(bytes.len() - place / 8),
+            for _ in 0..=next(&mut generator) % 4 {
+                let offset = next(&mut generator) % bytes.len().max(1);
+                let other = &seeds[next(&mut generator) % seeds.len()];
+                match next(&mut generator) % 8 {
+                    0 if !bytes.is_empty() => bytes[offset] = next(&mut generator) as u8,
+                    1 if bytes.len() > 1 => bytes.truncate(bytes.len() - offset / 8),
                     2 if !bytes.is_empty() => {
-                        bytes.remove(place);
+                        bytes.remove(offset);
                     }
-                    3 => bytes.insert(place, b"019,:;[]{}\" \n"[next(&mut state) % 13]),
-                    4 if !bytes.is_empty() => bytes[place] ^= 1 << (next(&mut state) % 8),
+                    3 => bytes.insert(offset, b"019,:;[]{}\" \n"[next(&mut generator) % 13]),
+                    4 if !bytes.is_empty() => bytes[offset] ^= 1 << (next(&mut generator) % 8),
                     // Replaces four bytes that may be a length.
-                    5 if place + 4 <= bytes.len() => {
-                        let number = [0, 1, 0x7f, 0xffff, 0x7fff_ffff, u32::MAX][next(&mut state) % 6];
-                        bytes[place..place + 4].copy_from_slice(&number.to_le_bytes());
+                    5 if offset + 4 <= bytes.len() => {
+                        let number = [0, 1, 0x7f, 0xffff, 0x7fff_ffff, u32::MAX][next(&mut generator) % 6];
+                        bytes[offset..offset + 4].copy_from_slice(&number.to_le_bytes());
                     }
                     6 => {
-                        let from = next(&mut state) % other.len();
-                        let part = other[from..other.len().min(from + 64)].to_vec();
-                        bytes.splice(place..place, part);
+                        let start = next(&mut generator) % other.len();
+                        let part = other[start..other.len().min(start + 64)].to_vec();
+                        bytes.splice(offset..offset, part);
                     }
-                    _ => bytes.extend_from_within(place..),
+                    _ => bytes.extend_from_within(offset..),
                 }
             }
             let Ok(imported) = read(&bytes.into(), MAX_BYTES) else {

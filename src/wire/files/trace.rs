@@ -31,32 +31,33 @@ pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
 
 fn read_within(json: &[u8], max_bytes: usize) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::ChromeTrace;
-    let mut found = Found::default();
+    let mut contents = Contents::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let read = Whole(&mut found).deserialize(&mut deserializer);
-    read.and_then(|()| deserializer.end())
-        .map_err(|error| format.wrong(&error))?;
-    if found.profiles.is_empty() {
-        let durations = found.durations.finish().map_err(|error| format.wrong(&error))?;
+    let result = TraceVisitor(&mut contents).deserialize(&mut deserializer);
+    result
+        .and_then(|()| deserializer.end())
+        .map_err(|error| format.invalid(&error))?;
+    if contents.profiles.is_empty() {
+        let durations = contents.durations.finish().map_err(|error| format.invalid(&error))?;
         let profile = durations.ok_or_else(|| {
-            format.wrong(
+            format.invalid(
                 &"the trace has no CPU profile (no event `Profile`) and no calls (events `B` and `E`): record it with \
                     JavaScript samples",
             )
         })?;
         return Ok(vec![profile]);
     }
-    let has_several = found.profiles.len() > 1;
+    let has_several = contents.profiles.len() > 1;
     let (mut profiles, mut bytes) = (Vec::new(), 0);
-    for part in found.profiles {
-        let (thread, profile) = part.whole();
-        let read = profile.finish().map_err(|error| format.wrong(&error))?;
-        let Some(mut profile) = read else { continue };
+    for part in contents.profiles {
+        let (thread, profile) = part.into_profile();
+        let profile = profile.finish().map_err(|error| format.invalid(&error))?;
+        let Some(mut profile) = profile else { continue };
         bytes += profile.columns.bytes();
         if bytes > max_bytes {
-            return Err(format.wrong(&format_args!("its profiles take more than {max_bytes} bytes")));
+            return Err(format.invalid(&format_args!("its profiles take more than {max_bytes} bytes")));
         }
-        if let Some(name) = found.threads.get(&thread).filter(|_| has_several) {
+        if let Some(name) = contents.threads.get(&thread).filter(|_| has_several) {
             profile.labels.push(("profile_name".to_owned(), name.clone()));
         }
         profiles.push(profile);
@@ -79,7 +80,7 @@ enum EventError {
 
 /// Contents of the events that have been read so far.
 #[derive(Default)]
-struct Found<'a> {
+struct Contents<'a> {
     profiles: Vec<Part<'a>>,
     /// Indices of the profiles by process and id.
     indices: HashMap<Key<'a>, usize>,
@@ -104,7 +105,7 @@ struct Samples {
 
 impl<'a> Part<'a> {
     /// Returns the thread, and the profile with the samples of all chunks ordered by time.
-    fn whole(self) -> (Key<'a>, V8Profile<'a>) {
+    fn into_profile(self) -> (Key<'a>, V8Profile<'a>) {
         let (mut profile, mut chunks) = (self.profile, self.chunks);
         chunks.sort_by(|one, other| one.time.total_cmp(&other.time));
         for chunk in chunks {
@@ -184,14 +185,14 @@ fn text(value: Option<&RawValue>) -> &str {
     value.map_or("", RawValue::get)
 }
 
-impl<'a> Found<'a> {
+impl<'a> Contents<'a> {
     /// Adds the data of an event. Fails if the event is invalid.
     fn take(&mut self, event: Event<'a>) -> Result<(), EventError> {
         let thread = (text(event.pid), text(event.tid));
         match (event.name.as_ref(), event.ph.as_ref()) {
             ("thread_name", _) => {
-                let named = event.args.map(|args| serde_json::from_str(args.get()));
-                if let Some(Ok(ThreadArguments { name })) = named {
+                let arguments = event.args.map(|args| serde_json::from_str(args.get()));
+                if let Some(Ok(ThreadArguments { name })) = arguments {
                     self.threads.insert(thread, name.into_owned());
                 }
                 Ok(())
@@ -277,9 +278,9 @@ impl<'a> Found<'a> {
 }
 
 /// A trace: a list of events, or an object that contains one.
-struct Whole<'f, 'a>(&'f mut Found<'a>);
+struct TraceVisitor<'f, 'a>(&'f mut Contents<'a>);
 
-impl<'a> DeserializeSeed<'a> for Whole<'_, 'a> {
+impl<'a> DeserializeSeed<'a> for TraceVisitor<'_, 'a> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -287,7 +288,7 @@ impl<'a> DeserializeSeed<'a> for Whole<'_, 'a> {
     }
 }
 
-impl<'a> Visitor<'a> for Whole<'_, 'a> {
+impl<'a> Visitor<'a> for TraceVisitor<'_, 'a> {
     type Value = ();
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -304,7 +305,7 @@ impl<'a> Visitor<'a> for Whole<'_, 'a> {
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             if key == "traceEvents" {
-                map.next_value_seed(Whole(self.0))?;
+                map.next_value_seed(TraceVisitor(self.0))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -344,9 +345,9 @@ mod tests {
                     profile.values[sample],
                 )
             };
-            let mut found: Vec<_> = (0..profile.sample_count()).map(named).collect();
-            found.sort();
-            found
+            let mut samples: Vec<_> = (0..profile.sample_count()).map(named).collect();
+            samples.sort();
+            samples
         };
         // The last sample lasts until the end of the profile, which these events do not state.
         let expected = [("f1".to_owned(), 200_000), ("f2".to_owned(), 100_000)];

@@ -41,7 +41,7 @@ pub(super) enum V8Error {
     #[error("node {0} is called by itself")]
     Circle(u64),
     #[error("node {0} occurs twice")]
-    Twice(u64),
+    Duplicate(u64),
     #[error("there is no node {0}")]
     NoNode(u64),
 }
@@ -117,7 +117,7 @@ struct Tree<'a> {
     /// Index of each node by its id.
     indices: HashMap<u64, usize>,
     /// The call of each node in the tree; `None` until the node is resolved.
-    known: Vec<Option<NodeId>>,
+    calls: Vec<Option<NodeId>>,
     tree: CallTree,
 }
 
@@ -126,13 +126,13 @@ impl<'a> Tree<'a> {
         let mut indices = HashMap::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             if indices.insert(node.id, index).is_some() {
-                return Err(V8Error::Twice(node.id));
+                return Err(V8Error::Duplicate(node.id));
             }
         }
         Ok(Self {
             nodes,
             indices,
-            known: vec![None; nodes.len()],
+            calls: vec![None; nodes.len()],
             tree: CallTree::new(SizeLimit::new(Size::MAX)),
         })
     }
@@ -149,8 +149,8 @@ impl<'a> Tree<'a> {
         let mut node = self.tree.root();
         while let Some(id) = next {
             let index = *self.indices.get(&id).ok_or(V8Error::NoNode(id))?;
-            if let Some(known) = self.known[index] {
-                node = known;
+            if let Some(call) = self.calls[index] {
+                node = call;
                 break;
             }
             if path.len() >= self.nodes.len() {
@@ -172,7 +172,7 @@ impl<'a> Tree<'a> {
                 let frame = self.tree.frame(name, file, line)?;
                 node = self.tree.call_frame(node, frame)?;
             }
-            self.known[index] = Some(node);
+            self.calls[index] = Some(node);
         }
         Ok(node)
     }

@@ -32,7 +32,7 @@ pub(super) enum FormError {
     #[error("more than {MAX_PARTS} parts")]
     TooManyParts,
     #[error("part {0} is cut off")]
-    Cut(usize),
+    Truncated(usize),
     #[error("part {0} has no end of headers")]
     OpenHeaders(usize),
     #[error("part {part} has {bytes} bytes of headers, the limit is {MAX_HEAD_BYTES}")]
@@ -71,7 +71,7 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, FormE
         let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let rest = rest.get(blanks..).unwrap_or_default();
         if !rest.starts_with(b"\r\n") {
-            return Err(FormError::Cut(part));
+            return Err(FormError::Truncated(part));
         }
         let start = position + blanks;
         let head_length = memmem::find(rest, b"\r\n\r\n").ok_or(FormError::OpenHeaders(part))?;
@@ -86,15 +86,15 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, FormE
         // the headers.
         let content_start = start + head_length + 4;
         let search_start = content_start - 2;
-        let found = finder
+        let delimiter_offset = finder
             .find(body.get(search_start..).unwrap_or_default())
             .ok_or(FormError::NoEnd(part))?;
-        let content_end = (search_start + found).max(content_start);
+        let content_end = (search_start + delimiter_offset).max(content_start);
         parts.push(Part {
             name: part_name(&head).ok_or(FormError::NoName(part))?,
             content: body.slice(content_start..content_end),
         });
-        position = search_start + found + delimiter.len();
+        position = search_start + delimiter_offset + delimiter.len();
     }
 }
 
@@ -106,11 +106,11 @@ fn part_name(head: &str) -> Option<String> {
 }
 
 /// Returns the value of a parameter in a header, without quotes.
-fn parameter(header: &str, wanted: &str) -> Option<String> {
+fn parameter(header: &str, requested_name: &str) -> Option<String> {
     header.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         name.trim()
-            .eq_ignore_ascii_case(wanted)
+            .eq_ignore_ascii_case(requested_name)
             .then(|| value.trim().trim_matches('"').to_owned())
     })
 }
@@ -178,8 +178,8 @@ mod tests {
             }
             body.extend_from_slice(b"--b0undary--\r\n");
             let parts = parse("multipart/form-data;boundary=b0undary", &body.into()).unwrap();
-            let found: Vec<_> = parts.into_iter().map(|part| part.content.to_vec()).collect();
-            prop_assert_eq!(found, contents);
+            let actual: Vec<_> = parts.into_iter().map(|part| part.content.to_vec()).collect();
+            prop_assert_eq!(actual, contents);
         }
 
         #[test]

@@ -100,6 +100,6 @@ pub(super) fn labels(query: &IngestQuery, app: &str, name: &str) -> Labels {
         ("__delta__", "false"),
         ("pyroscope_spy", &query.spy_name),
     ];
-    let given = query.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Labels::from_pairs(given.filter(|(name, _)| is_kept(name)).chain(own))
+    let query_labels = query.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Labels::from_pairs(query_labels.filter(|(name, _)| is_kept(name)).chain(own))
 }

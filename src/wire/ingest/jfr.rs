@@ -55,12 +55,12 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         0 => (recording.start_nanos(), recording.duration_nanos()),
         duration => (query.from_nanos, duration),
     };
-    let about = RecordingFacts {
+    let facts = RecordingFacts {
         time_nanos,
         duration_nanos,
         period_nanos,
     };
-    let profiles = recording.profiles(&about).into_iter();
+    let profiles = recording.profiles(&facts).into_iter();
     let decoded = profiles.map(|profile| DecodedProfile {
         labels: labels(query, &query.app, profile.name).with("jfr_event", recording.event()),
         id: "".into(),

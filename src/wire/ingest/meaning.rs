@@ -84,11 +84,11 @@ impl Meaning {
     /// status 422.
     pub(super) fn of(app: &str, query: &IngestQuery) -> Result<Self, ConnectError> {
         let (app, part) = app.rsplit_once('.').unwrap_or((app, ""));
-        if let Some(&(_, name, kind)) = CLOCKS.iter().find(|(known, ..)| *known == part) {
+        if let Some(&(_, name, kind)) = CLOCKS.iter().find(|(suffix, ..)| *suffix == part) {
             return Ok(Self::of_clock(app, name, kind, query));
         }
-        let found = COUNTS.iter().find(|(known, ..)| *known == part);
-        let Some(&(_, name, kind, unit)) = found else {
+        let entry = COUNTS.iter().find(|(suffix, ..)| *suffix == part);
+        let Some(&(_, name, kind, unit)) = entry else {
             return Err(ConnectError::invalid(format!("unknown profile type: {part}")).with_status(422));
         };
         Ok(Self {
@@ -199,8 +199,8 @@ mod tests {
         ] {
             assert_eq!(meaning(app, "").as_deref(), Ok(expected), "{app}");
             // Units and aggregations are accepted and ignored, as in Pyroscope.
-            let more = "&units=lock_nanoseconds&aggregationType=average";
-            assert_eq!(meaning(app, more).as_deref(), Ok(expected), "{app}");
+            let ignored_parameters = "&units=lock_nanoseconds&aggregationType=average";
+            assert_eq!(meaning(app, ignored_parameters).as_deref(), Ok(expected), "{app}");
         }
         assert_eq!(meaning("shop.api", "").unwrap_err(), "unknown profile type: api");
     }
@@ -215,15 +215,15 @@ mod tests {
             ("&sampleRate=0", "samples", 0, 1),
         ] {
             let query = IngestQuery::parse(&format!("name=shop{rate}"), 0).unwrap();
-            let found = Meaning::of(&query.app, &query).unwrap();
+            let meaning = Meaning::of(&query.app, &query).unwrap();
             assert_eq!(
-                (found.kind, found.period, found.scale),
+                (meaning.kind, meaning.period, meaning.scale),
                 (kind, Some(period), scale),
                 "{rate}"
             );
         }
         let query = IngestQuery::parse("name=shop.alloc_space&sampleRate=1000", 0).unwrap();
-        let found = Meaning::of(&query.app, &query).unwrap();
-        assert_eq!((found.period, found.scale), (None, 1));
+        let meaning = Meaning::of(&query.app, &query).unwrap();
+        assert_eq!((meaning.period, meaning.scale), (None, 1));
     }
 }

@@ -56,10 +56,10 @@ pub struct Upload {
 impl Upload {
     /// Detects the format of a body. An unsupported format is an error with status 422.
     pub fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
-        let by_type = FORMATS
+        let type_format = FORMATS
             .into_iter()
             .find(|format| !format.content_type.is_empty() && content_type.contains(format.content_type));
-        let named = match (by_type, query.format.as_str()) {
+        let selected_format = match (type_format, query.format.as_str()) {
             (Some(format), _) => Some(format),
             (None, "") => None,
             (None, name) => Some(
@@ -72,10 +72,10 @@ impl Upload {
         let is_converted = is_utf16(&body);
         let body = without_mark(body);
         let is_form = content_type.contains("multipart/form-data");
-        if is_form && named.is_none_or(|format| !format.field.is_empty()) {
-            return Self::of_form(named, content_type, &body);
+        if is_form && selected_format.is_none_or(|format| !format.field.is_empty()) {
+            return Self::of_form(selected_format, content_type, &body);
         }
-        let format = named
+        let format = selected_format
             .or_else(|| FORMATS.into_iter().find(|format| (format.is_like)(&body)))
             .unwrap_or(&text::GROUPS);
         Ok(Self {
@@ -88,19 +88,25 @@ impl Upload {
         })
     }
 
-    fn of_form(named: Option<&'static Format>, content_type: &str, body: &Bytes) -> Result<Self, ConnectError> {
+    fn of_form(
+        selected_format: Option<&'static Format>,
+        content_type: &str,
+        body: &Bytes,
+    ) -> Result<Self, ConnectError> {
         let fields = form::parse(content_type, body)
             .map_err(|reason| ConnectError::invalid(format!("cannot read the form: {reason}")))?;
         let content_of = |name: &str| {
             let field = fields.iter().find(|field| field.name == name)?;
             Some(field.content.clone())
         };
-        let found = FORMATS
+        let selection = FORMATS
             .into_iter()
-            .filter(|format| !format.field.is_empty() && named.is_none_or(|named| std::ptr::eq(named, *format)))
+            .filter(|format| {
+                !format.field.is_empty() && selected_format.is_none_or(|selected| std::ptr::eq(selected, *format))
+            })
             .find_map(|format| Some((format, content_of(format.field)?)));
-        let (format, content) = found.ok_or_else(|| {
-            let field = named.unwrap_or(&pprof::PPROF).field;
+        let (format, content) = selection.ok_or_else(|| {
+            let field = selected_format.unwrap_or(&pprof::PPROF).field;
             ConnectError::invalid(format!("the form has no field `{field}`"))
         })?;
         Ok(Self {

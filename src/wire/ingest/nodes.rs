@@ -69,10 +69,10 @@ fn refused<Form: Walk>(error: NodeError) -> ConnectError {
 
 /// Reason why the bytes are not nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("byte {at}: {problem}")]
+#[error("byte {offset}: {problem}")]
 pub(super) struct NodeError {
     /// Offset of the node, or of a number in it.
-    at: usize,
+    offset: usize,
     problem: Problem,
 }
 
@@ -105,14 +105,14 @@ pub(super) struct Node<'a> {
     /// Value of the node without the values of its children.
     pub value: i64,
     /// Offset of the node's first byte.
-    at: usize,
+    offset: usize,
 }
 
 impl Node<'_> {
     /// Returns an error about this node.
     pub(super) fn too_many(&self, error: LimitExceeded) -> NodeError {
         NodeError {
-            at: self.at,
+            offset: self.offset,
             problem: Problem::TooMany(error),
         }
     }
@@ -120,7 +120,7 @@ impl Node<'_> {
     /// Decodes a name that ends in this node. In the format `trie`, it may begin in a node above. An error states the
     /// position of this node.
     pub(super) fn text<'a>(&self, name: &'a [u8]) -> Result<&'a str, NodeError> {
-        std::str::from_utf8(name).map_err(|_| error(self.at, Problem::Utf8))
+        std::str::from_utf8(name).map_err(|_| error(self.offset, Problem::Utf8))
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) struct Nodes<'a> {
     bytes: &'a [u8],
     position: usize,
     /// Number of nodes still to come in each open level.
-    to_come: Vec<u64>,
+    pending_nodes: Vec<u64>,
 }
 
 impl<'a> Nodes<'a> {
@@ -138,60 +138,67 @@ impl<'a> Nodes<'a> {
         Self {
             bytes,
             position: 0,
-            to_come: vec![1],
+            pending_nodes: vec![1],
         }
     }
 
     /// Returns the next node, or `None` after the last one.
     pub(super) fn next_node(&mut self) -> Result<Option<Node<'a>>, NodeError> {
-        let at = self.position;
+        let offset = self.position;
         loop {
-            match self.to_come.last_mut() {
+            match self.pending_nodes.last_mut() {
                 Some(0) => {
-                    self.to_come.pop();
+                    self.pending_nodes.pop();
                 }
                 Some(count) => {
                     *count -= 1;
                     break;
                 }
-                None if at < self.bytes.len() => return Err(error(at, Problem::Rest(self.bytes.len() - at))),
+                None if offset < self.bytes.len() => {
+                    return Err(error(offset, Problem::Rest(self.bytes.len() - offset)));
+                }
                 None => return Ok(None),
             }
         }
-        let level = self.to_come.len() - 1;
+        let level = self.pending_nodes.len() - 1;
         let name = self.name()?;
-        let value_at = self.position;
+        let value_offset = self.position;
         let value = self.varint()?;
-        let value = i64::try_from(value).map_err(|_| error(value_at, Problem::Value(value)))?;
+        let value = i64::try_from(value).map_err(|_| error(value_offset, Problem::Value(value)))?;
         let children = self.varint()?;
         if children > 0 {
-            if self.to_come.len() == MAX_LEVELS {
-                return Err(error(at, Problem::Levels));
+            if self.pending_nodes.len() == MAX_LEVELS {
+                return Err(error(offset, Problem::Levels));
             }
-            self.to_come.push(children);
+            self.pending_nodes.push(children);
         }
-        Ok(Some(Node { level, name, value, at }))
+        Ok(Some(Node {
+            level,
+            name,
+            value,
+            offset,
+        }))
     }
 
     fn name(&mut self) -> Result<&'a [u8], NodeError> {
-        let at = self.position;
+        let offset = self.position;
         let length = self.varint()?;
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         let name = usize::try_from(length).ok().and_then(|length| rest.get(..length));
         let name = name.ok_or_else(|| {
             let left = rest.len();
-            error(at, Problem::Name { length, left })
+            error(offset, Problem::Name { length, left })
         })?;
         self.position += name.len();
         Ok(name)
     }
 
     fn varint(&mut self) -> Result<u64, NodeError> {
-        let at = self.position;
+        let offset = self.position;
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let Some(byte) = self.bytes.get(self.position) else {
-                return Err(error(at, Problem::Truncated));
+                return Err(error(offset, Problem::Truncated));
             };
             self.position += 1;
             let bits = u64::from(byte & 0x7f);
@@ -203,12 +210,12 @@ impl<'a> Nodes<'a> {
                 return Ok(value);
             }
         }
-        Err(error(at, Problem::Overlong))
+        Err(error(offset, Problem::Overlong))
     }
 }
 
-fn error(at: usize, problem: Problem) -> NodeError {
-    NodeError { at, problem }
+fn error(offset: usize, problem: Problem) -> NodeError {
+    NodeError { offset, problem }
 }
 
 #[cfg(test)]
@@ -217,15 +224,15 @@ mod tests {
     use crate::ingest::testing::put_node;
 
     /// Level, name and value of a node.
-    type Told<'a> = (usize, &'a [u8], i64);
+    type NodeParts<'a> = (usize, &'a [u8], i64);
 
-    fn all(bytes: &[u8]) -> Result<Vec<Told<'_>>, NodeError> {
+    fn all(bytes: &[u8]) -> Result<Vec<NodeParts<'_>>, NodeError> {
         let mut nodes = Nodes::new(bytes);
-        let mut found = Vec::new();
+        let mut parts = Vec::new();
         while let Some(node) = nodes.next_node()? {
-            found.push((node.level, node.name, node.value));
+            parts.push((node.level, node.name, node.value));
         }
-        Ok(found)
+        Ok(parts)
     }
 
     #[test]
@@ -246,8 +253,8 @@ mod tests {
             (1, b"idle", 0),
         ];
         assert_eq!(all(&bytes).unwrap(), expected);
-        for cut in 0..bytes.len() {
-            assert!(all(&bytes[..cut]).is_err(), "{cut}");
+        for length in 0..bytes.len() {
+            assert!(all(&bytes[..length]).is_err(), "{length}");
         }
     }
 

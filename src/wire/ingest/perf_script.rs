@@ -8,7 +8,7 @@ use crate::connect::ConnectError;
 use crate::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
 use crate::ingest::meaning::Meaning;
 use crate::ingest::query::IngestQuery;
-use crate::perf_script::{self, by_event, counted, size};
+use crate::perf_script::{self, count_samples, read_events, size};
 use alluvium_profile::DecodedProfile;
 
 /// The format of `perf script`, recognised by the first line.
@@ -37,10 +37,10 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         ConnectError::invalid(format!("cannot read the profile as the output of perf script: {error}"))
     };
     let text = std::str::from_utf8(&payload.content).map_err(|error| unreadable(&error))?;
-    let (most, _) = size(&payload.content);
+    let (max_size, _) = size(&payload.content);
     let meaning = Meaning::of(&query.app, query)?;
     if query.sample_rate.is_some_and(|rate| rate != 0) || !meaning.is_default() {
-        let tree = counted(text, most).map_err(|error| unreadable(&error))?;
+        let tree = count_samples(text, max_size).map_err(|error| unreadable(&error))?;
         let columns = tree.into_columns(meaning.profile(query), meaning.scale);
         let (columns, _) = columns.map_err(|error| ConnectError::too_large(error.to_string()))?;
         return Ok(columns
@@ -48,7 +48,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
             .map(|columns| meaning.decoded(query, columns))
             .collect());
     }
-    let events = by_event(text, most).map_err(|error| unreadable(&error))?;
+    let events = read_events(text, max_size).map_err(|error| unreadable(&error))?;
     let profiles = events.into_iter().map(|event| DecodedProfile {
         labels: labels(query, &meaning.app, &event.name),
         id: "".into(),

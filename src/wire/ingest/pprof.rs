@@ -101,9 +101,9 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     if let Some(spy) = spy {
         columns = spy.renamed(columns)?;
     }
-    let is_as_it_came = columns.buffer().as_ptr() == plain.as_ptr();
-    let knows_its_time = columns.get().time_nanos >= FIRST_CREDIBLE_NANOS;
-    if !knows_its_time {
+    let is_unchanged = columns.buffer().as_ptr() == plain.as_ptr();
+    let has_time = columns.get().time_nanos >= FIRST_CREDIBLE_NANOS;
+    if !has_time {
         columns.change(|profile| {
             profile.time_nanos = query.from_nanos;
             if profile.duration_nanos == 0 {
@@ -115,7 +115,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         labels,
         id: "".into(),
         columns,
-        pprof: (knows_its_time && is_as_it_came).then(|| payload.content.clone()),
+        pprof: (has_time && is_unchanged).then(|| payload.content.clone()),
     }])
 }
 
@@ -125,12 +125,14 @@ fn profile_name(kinds: &[&str], config: &Config, spy: Option<Spy>) -> String {
     if kinds.contains(&"wall") {
         return "wall".to_owned();
     }
-    let shown = kinds.iter().map(|kind| shown_name(kind, config));
-    let shown: Vec<Cow<'_, str>> = shown
+    let shown_names = kinds.iter().map(|kind| shown_name(kind, config));
+    let shown_names: Vec<Cow<'_, str>> = shown_names
         .map(|name| spy.map_or(Cow::Borrowed(name), |spy| spy.kind(name)))
         .collect();
-    let known = shown.iter().find_map(|name| known_name(name));
-    known.or(shown.last().map(Cow::as_ref)).unwrap_or_default().to_owned()
+    let name = shown_names.iter().find_map(|name| known_name(name));
+    name.or(shown_names.last().map(Cow::as_ref))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn shown_name<'a>(kind: &'a str, config: &'a Config) -> &'a str {

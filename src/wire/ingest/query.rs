@@ -30,7 +30,7 @@ pub struct IngestQuery {
 impl IngestQuery {
     /// Parses the query part of a URL. `now_nanos` replaces missing times.
     pub fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
-        let mut read = Self {
+        let mut ingest_query = Self {
             app: String::new(),
             labels: Vec::new(),
             from_nanos: now_nanos,
@@ -43,17 +43,18 @@ impl IngestQuery {
         for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match key.as_ref() {
                 "name" => name = Some(value.into_owned()),
-                "from" => read.from_nanos = at_time::read("from", &value, now_nanos)?,
-                "until" => read.until_nanos = at_time::read("until", &value, now_nanos)?,
-                "spyName" if !value.is_empty() => read.spy_name = value.into_owned(),
-                "sampleRate" => read.sample_rate = Some(value.parse().unwrap_or(DEFAULT_SAMPLE_RATE)),
-                "format" => read.format = value.into_owned(),
+                "from" => ingest_query.from_nanos = at_time::read("from", &value, now_nanos)?,
+                "until" => ingest_query.until_nanos = at_time::read("until", &value, now_nanos)?,
+                "spyName" if !value.is_empty() => ingest_query.spy_name = value.into_owned(),
+                "sampleRate" => ingest_query.sample_rate = Some(value.parse().unwrap_or(DEFAULT_SAMPLE_RATE)),
+                "format" => ingest_query.format = value.into_owned(),
                 _ => {}
             }
         }
         let name = name.unwrap_or_default();
-        (read.app, read.labels) = parse_name(&name).map_err(|error| ConnectError::invalid(format!("name: {error}")))?;
-        Ok(read)
+        (ingest_query.app, ingest_query.labels) =
+            parse_name(&name).map_err(|error| ConnectError::invalid(format!("name: {error}")))?;
+        Ok(ingest_query)
     }
 
     /// Returns the length of the profile in nanoseconds.
@@ -68,9 +69,9 @@ enum NameError {
     #[error("service name is required")]
     NoService,
     /// The name of the service or of a label contains a character that is not allowed.
-    #[error("{what} `{name}`: character is not allowed: `{character}`")]
+    #[error("{subject} `{name}`: character is not allowed: `{character}`")]
     Character {
-        what: &'static str,
+        subject: &'static str,
         name: String,
         character: char,
     },
@@ -115,11 +116,11 @@ fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), NameError> 
     Ok((app.to_owned(), labels))
 }
 
-fn check(name: &str, what: &'static str, is_allowed: impl Fn(char) -> bool) -> Result<(), NameError> {
+fn check(name: &str, subject: &'static str, is_allowed: impl Fn(char) -> bool) -> Result<(), NameError> {
     match name.chars().find(|character| !is_allowed(*character)) {
         None => Ok(()),
         Some(character) => Err(NameError::Character {
-            what,
+            subject,
             name: name.to_owned(),
             character,
         }),
@@ -135,23 +136,30 @@ mod tests {
 
     #[test]
     fn a_name_is_an_app_and_labels() {
-        let read = IngestQuery::parse(
+        let ingest_query = IngestQuery::parse(
             "name=shop.api%7Bregion%3Deu-west%2C%20pod%20%3D%20a%2Fb%7D\
             &from=1699999990&until=1700000000&spyName=gospy&sampleRate=x&format=pprof",
             NOW,
         )
         .unwrap();
-        assert_eq!(read.app, "shop.api");
+        assert_eq!(ingest_query.app, "shop.api");
         assert_eq!(
-            read.labels,
+            ingest_query.labels,
             [
                 ("region".to_owned(), "eu-west".to_owned()),
                 ("pod".to_owned(), "a/b".to_owned())
             ]
         );
-        assert_eq!((read.from_nanos, read.until_nanos), (NOW - 10 * SECOND, NOW));
         assert_eq!(
-            (read.spy_name.as_str(), read.sample_rate, read.format.as_str()),
+            (ingest_query.from_nanos, ingest_query.until_nanos),
+            (NOW - 10 * SECOND, NOW)
+        );
+        assert_eq!(
+            (
+                ingest_query.spy_name.as_str(),
+                ingest_query.sample_rate,
+                ingest_query.format.as_str()
+            ),
             ("gospy", Some(100), "pprof")
         );
         assert_eq!(IngestQuery::parse("name=a%7B%7D", NOW).unwrap().labels, []);

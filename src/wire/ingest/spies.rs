@@ -81,8 +81,8 @@ impl Spy {
             for (function, name) in profile.functions.iter_mut().zip(&names.functions) {
                 function.name = name.as_ref().and_then(part).unwrap_or(function.name);
             }
-            for (of_type, name) in profile.sample_types.iter_mut().zip(&names.types) {
-                of_type.kind = name.as_ref().and_then(part).unwrap_or(of_type.kind);
+            for (sample_type, name) in profile.sample_types.iter_mut().zip(&names.types) {
+                sample_type.kind = name.as_ref().and_then(part).unwrap_or(sample_type.kind);
             }
             Ok::<_, DecodeError>(profile)
         });
@@ -107,9 +107,9 @@ impl Spy {
                 return Err(ConnectError::too_large(message));
             }
         }
-        for of_type in &profile.sample_types {
-            let kind = self.kind(of_type.kind);
-            let range = (kind != of_type.kind).then(|| names.push(&[&kind]));
+        for sample_type in &profile.sample_types {
+            let kind = self.kind(sample_type.kind);
+            let range = (kind != sample_type.kind).then(|| names.push(&[&kind]));
             names.types.push(range);
         }
         Ok((!names.text.is_empty()).then_some(names))
@@ -152,25 +152,25 @@ fn numbered(plain: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
         }
     }
     // Each function and each line needs a few more bytes. A profile that grows more is not from .NET's agent.
-    let most = plain.len() + plain.len() / 4 + 64;
+    let max_bytes = plain.len() + plain.len() / 4 + 64;
     if functions != ids.len() {
         return Ok(None);
     }
-    let mut out = Vec::with_capacity(most);
-    let (mut of_functions, mut of_locations) = (ids.iter(), ids.iter());
+    let mut out = Vec::with_capacity(max_bytes);
+    let (mut function_ids, mut location_ids) = (ids.iter(), ids.iter());
     let mut profile = Reader::new(plain, 0);
     loop {
         let start = profile.position();
         let Some(tag) = profile.tag()? else { break };
         match (tag.field, tag.wire) {
-            (LOCATION, BYTES) => put(&mut out, LOCATION, &location(profile.message()?, of_locations.next())?),
-            (FUNCTION, BYTES) => put(&mut out, FUNCTION, &with_id(profile.message()?, of_functions.next())?),
+            (LOCATION, BYTES) => put_field(&mut out, LOCATION, &location(profile.message()?, location_ids.next())?),
+            (FUNCTION, BYTES) => put_field(&mut out, FUNCTION, &with_id(profile.message()?, function_ids.next())?),
             _ => {
                 profile.skip(tag)?;
                 out.extend(plain.get(start..profile.position()).unwrap_or_default());
             }
         }
-        if out.len() > most {
+        if out.len() > max_bytes {
             return Ok(None);
         }
     }
@@ -198,7 +198,7 @@ fn location(mut location: Reader<'_>, id: Option<&u64>) -> Result<Vec<u8>, Decod
         let before = location;
         let Some(tag) = location.tag()? else { return Ok(out) };
         if (tag.field, tag.wire) == (LINES_OF_LOCATION, BYTES) {
-            put(&mut out, LINES_OF_LOCATION, &with_id(location.message()?, id)?);
+            put_field(&mut out, LINES_OF_LOCATION, &with_id(location.message()?, id)?);
         } else {
             location.skip(tag)?;
             copy(&mut out, before, location);
@@ -227,7 +227,7 @@ fn copy(out: &mut Vec<u8>, before: Reader<'_>, after: Reader<'_>) {
 }
 
 /// Appends a length-delimited field.
-fn put(out: &mut Vec<u8>, field: u32, content: &[u8]) {
+fn put_field(out: &mut Vec<u8>, field: u32, content: &[u8]) {
     put_varint(out, u64::from(field << 3 | u32::from(BYTES)));
     put_varint(out, content.len() as u64);
     out.extend_from_slice(content);
@@ -268,7 +268,7 @@ mod tests {
 
     fn read(spy: &str, body: Vec<u8>) -> Result<testing::Stacks, ConnectError> {
         let query = format!("name=app&format=pprof&spyName={spy}");
-        crate::ingest::read(&query, "", body.into(), 1 << 20).map(|found| testing::sums(&found))
+        crate::ingest::read(&query, "", body.into(), 1 << 20).map(|profiles| testing::sums(&profiles))
     }
 
     #[test]
@@ -325,10 +325,10 @@ mod tests {
         };
         let read = |spy: &str, config: &[u8]| {
             let query = format!("name=app{spy}");
-            let found = crate::ingest::read(&query, "multipart/form-data; boundary=B", form(config).into(), 1 << 20);
-            let found = found.unwrap().remove(0);
-            let kind = pprof::decode(&found.pprof).unwrap().sample_types[0].kind.to_owned();
-            (found.labels.get("__name__").unwrap().to_owned(), kind)
+            let profiles = crate::ingest::read(&query, "multipart/form-data; boundary=B", form(config).into(), 1 << 20);
+            let profile = profiles.unwrap().remove(0);
+            let kind = pprof::decode(&profile.pprof).unwrap().sample_types[0].kind.to_owned();
+            (profile.labels.get("__name__").unwrap().to_owned(), kind)
         };
         let mended = ("memory".to_owned(), "inuse_space".to_owned());
         assert_eq!(read("&spyName=dotnetspy", config), mended);
@@ -339,8 +339,8 @@ mod tests {
 
     #[test]
     fn functions_without_ids_get_those_of_their_locations() {
-        let whole = profile("samples", &[("", "leaf"), ("", "middle"), ("", "main")]);
-        let mut message = crate::proto::google::Profile::decode(whole.as_slice()).unwrap();
+        let encoded = profile("samples", &[("", "leaf"), ("", "middle"), ("", "main")]);
+        let mut message = crate::proto::google::Profile::decode(encoded.as_slice()).unwrap();
         for function in &mut message.function {
             function.id = 0;
         }

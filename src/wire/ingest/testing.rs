@@ -12,7 +12,7 @@ use alluvium_profile::{RawProfile, pprof};
 pub(super) type Stacks = BTreeMap<String, i64>;
 
 /// Appends a number as a varint.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
+fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -22,10 +22,10 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
 
 /// Appends a node of `tree` or `trie` without its children.
 pub(super) fn put_node(bytes: &mut Vec<u8>, name: &[u8], value: u64, children: usize) {
-    put(bytes, name.len() as u64);
+    put_varint(bytes, name.len() as u64);
     bytes.extend_from_slice(name);
-    put(bytes, value);
-    put(bytes, children as u64);
+    put_varint(bytes, value);
+    put_varint(bytes, children as u64);
 }
 
 /// Generates stacks of short names, so that many stacks share names and prefixes.
@@ -44,19 +44,19 @@ pub(super) fn changes() -> impl Strategy<Value = Vec<Change>> {
 
 /// Applies changes: replaces, removes or duplicates bytes, or truncates them.
 pub(super) fn changed(mut bytes: Vec<u8>, changes: &[Change]) -> Vec<u8> {
-    for (place, what, byte) in changes {
+    for (position, change_kind, byte) in changes {
         if bytes.is_empty() {
             break;
         }
-        let place = place.index(bytes.len());
-        match what % 5 {
-            0 => bytes[place] = *byte,
-            1 => bytes.truncate(place),
+        let offset = position.index(bytes.len());
+        match change_kind % 5 {
+            0 => bytes[offset] = *byte,
+            1 => bytes.truncate(offset),
             2 => {
-                bytes.remove(place);
+                bytes.remove(offset);
             }
-            3 => bytes.insert(place, *byte),
-            _ => bytes.extend_from_within(place..),
+            3 => bytes.insert(offset, *byte),
+            _ => bytes.extend_from_within(offset..),
         }
     }
     bytes
@@ -96,8 +96,8 @@ pub(super) fn survives(query: &str, body: Vec<u8>) {
     };
     match read {
         Ok((profiles, memory)) => {
-            let taken: usize = profiles.iter().map(|profile| profile.columns.bytes()).sum();
-            assert!(taken <= memory, "{taken} of {memory} bytes");
+            let used_bytes: usize = profiles.iter().map(|profile| profile.columns.bytes()).sum();
+            assert!(used_bytes <= memory, "{used_bytes} of {memory} bytes");
             for profile in profiles {
                 let (raw, columns) = profile.into_parts();
                 assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(columns.get()));

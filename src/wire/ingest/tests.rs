@@ -88,8 +88,8 @@ fn a_form_has_the_profile_and_its_settings() {
         "delay":{"display-name":"block_duration"}
     }"#;
     let body = form(&[("profile", &plain), ("sample_type_config", config)]);
-    let given = query("name=app%7Bservice_name%3Dshop%2C__secret%3Dx%2C__session_id__%3D1%7D&spyName=gospy");
-    let read = read(&given, FORM, body, 1 << 20).unwrap();
+    let parameters = query("name=app%7Bservice_name%3Dshop%2C__secret%3Dx%2C__session_id__%3D1%7D&spyName=gospy");
+    let read = read(&parameters, FORM, body, 1 << 20).unwrap();
     assert_eq!(
         read.labels.to_string(),
         "{__delta__=\"false\", __name__=\"block\", __session_id__=\"1\", app_name=\"app\", \
@@ -219,8 +219,11 @@ fn what_announces_fewer_bytes_than_it_has_is_opened_with_room_for_all_or_not_at_
 #[test]
 fn folded_stacks_become_a_profile_of_the_type_that_the_name_says() {
     let text = Bytes::from_static(b"main;work;parse 2\nmain;work 1\n\nno count\n");
-    let bad = read(&query("name=shop.api"), "", text.clone(), 1 << 20).unwrap_err();
-    assert_eq!((bad.status, bad.message.as_str()), (422, "unknown profile type: api"));
+    let error = read(&query("name=shop.api"), "", text.clone(), 1 << 20).unwrap_err();
+    assert_eq!(
+        (error.status, error.message.as_str()),
+        (422, "unknown profile type: api")
+    );
     for (app, format, kind, name, values, total) in [
         ("shop", "groups", "cpu", "process_cpu", 2, 30_000_000),
         ("shop.cpu&sampleRate=0", "", "samples", "process_cpu", 2, 3),
@@ -256,7 +259,7 @@ fn folded_stacks_become_a_profile_of_the_type_that_the_name_says() {
 /// and sum of the first values.
 fn recorded(query_text: &str, content_type: &str, body: Bytes) -> Vec<String> {
     let profiles = read_all(&query(query_text), content_type, body, 1 << 20).unwrap();
-    let short = |profile: DecodedProfile| {
+    let describe = |profile: DecodedProfile| {
         let (raw, columns) = profile.into_parts();
         let columns = columns.get();
         assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(columns));
@@ -275,7 +278,7 @@ fn recorded(query_text: &str, content_type: &str, body: Bytes) -> Vec<String> {
             columns.sample_count(),
         )
     };
-    profiles.into_iter().map(short).collect()
+    profiles.into_iter().map(describe).collect()
 }
 
 #[test]
@@ -317,9 +320,9 @@ fn labels_of_a_recording_come_in_a_part_of_their_own() {
     ]);
     let profiles = read_all(&query("name=a&format=jfr"), FORM, body, 1 << 20).unwrap();
     let columns = profiles[0].columns.get();
-    let found: Vec<_> = (0..3).map(|sample| columns.labels_of(sample).to_vec()).collect();
+    let sample_labels: Vec<_> = (0..3).map(|sample| columns.labels_of(sample).to_vec()).collect();
     assert_eq!(
-        found,
+        sample_labels,
         [
             vec![pprof::SampleLabel::Text("k", "v")],
             vec![pprof::SampleLabel::Text("profile_id", "0000000000000abc")],
@@ -338,7 +341,7 @@ sh 13 6.1: 7 cycles: \n\
 
 /// Returns type and sum of the values of each profile.
 fn types_and_totals(profiles: &[DecodedProfile]) -> Vec<(String, i64)> {
-    let told = profiles.iter().map(|profile| {
+    let types = profiles.iter().map(|profile| {
         let (columns, name) = (
             profile.columns.get(),
             profile.labels.get("__name__").unwrap_or_default(),
@@ -349,7 +352,7 @@ fn types_and_totals(profiles: &[DecodedProfile]) -> Vec<(String, i64)> {
             columns.values.iter().sum(),
         )
     });
-    told.collect()
+    types.collect()
 }
 
 #[test]

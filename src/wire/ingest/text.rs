@@ -22,8 +22,8 @@ pub(crate) static GROUPS: Format = Format {
     content_type: "",
     field: "",
     is_like: |_| true,
-    memory: |payload, opening| memory(payload, opening, Counts::Given),
-    read: |payload, query, opening| read(payload, query, opening, Counts::Given),
+    memory: |payload, opening| memory(payload, opening, Counts::TrailingNumber),
+    read: |payload, query, opening| read(payload, query, opening, Counts::TrailingNumber),
 };
 
 /// Format in which each line is a stack that counts once.
@@ -40,7 +40,7 @@ pub(crate) static LINES: Format = Format {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counts {
     /// The number at the end of the line.
-    Given,
+    TrailingNumber,
     /// Always one: the whole line is the stack.
     One,
 }
@@ -63,10 +63,10 @@ const NAME_BYTES: usize = 512;
 
 /// The text exceeds one of the limits.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the text has {found} {what}, the limit is {limit}")]
+#[error("the text has {count} {noun}, the limit is {limit}")]
 struct TooMany {
-    found: usize,
-    what: &'static str,
+    count: usize,
+    noun: &'static str,
     limit: usize,
 }
 
@@ -123,14 +123,14 @@ fn read_stacks(body: Bytes, query: &IngestQuery, counts: Counts) -> Result<Vec<D
 fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     let stacks = 1 + memchr::memchr_iter(b'\n', text).count();
     let frames = stacks + memchr::memchr_iter(b';', text).count();
-    for (found, what, limit) in [(stacks, "lines", MAX_STACKS), (frames, "frames", MAX_FRAMES)] {
-        if found > limit {
-            return Err(TooMany { found, what, limit });
+    for (count, noun, limit) in [(stacks, "lines", MAX_STACKS), (frames, "frames", MAX_FRAMES)] {
+        if count > limit {
+            return Err(TooMany { count, noun, limit });
         }
     }
     // Minimum length of a line with a new name: the name, a blank and a count, or the name and a line end.
     let shortest = match counts {
-        Counts::Given => 3,
+        Counts::TrailingNumber => 3,
         Counts::One => 2,
     };
     let names = frames.min(text.len() / shortest + 1);
@@ -143,9 +143,9 @@ fn cost(text_bytes: usize, stacks: usize, frames: usize, names: usize) -> usize 
 }
 
 /// Builds the profile of the lines of `text`. Equal stacks become one sample.
-fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) -> Result<Profile<'a>, StacksError> {
+fn profile<'a>(text: &'a str, counts: Counts, header: Profile<'a>, scale: i64) -> Result<Profile<'a>, StacksError> {
     let sums = sums(text, counts)?;
-    let mut builder = Builder::new(about);
+    let mut builder = Builder::new(header);
     let mut locations: HashMap<&str, u32> = HashMap::new();
     let mut frames = Vec::new();
     for (stack, count) in sums {
@@ -165,7 +165,7 @@ fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) ->
 /// Returns the stacks of `text` in the order of their first occurrence, with the sums of their counts.
 fn sums(text: &str, counts: Counts) -> Result<Vec<(&str, i64)>, StacksError> {
     let mut sums: Vec<(&str, i64)> = Vec::new();
-    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut indices: HashMap<&str, usize> = HashMap::new();
     for (index, line) in text.lines().enumerate() {
         if line.len() > MAX_LINE_BYTES {
             return Err(StacksError::LongLine { line: index + 1 });
@@ -173,8 +173,8 @@ fn sums(text: &str, counts: Counts) -> Result<Vec<(&str, i64)>, StacksError> {
         let (stack, count) = match (counts, line.rsplit_once(' ')) {
             (Counts::One, _) => (line, 1),
             // A line without a count is not a stack.
-            (Counts::Given, None) => continue,
-            (Counts::Given, Some((stack, count))) => {
+            (Counts::TrailingNumber, None) => continue,
+            (Counts::TrailingNumber, Some((stack, count))) => {
                 let count: i64 = count.trim().parse().map_err(|_| StacksError::Count {
                     line: index + 1,
                     count: count.to_owned(),
@@ -186,8 +186,8 @@ fn sums(text: &str, counts: Counts) -> Result<Vec<(&str, i64)>, StacksError> {
         if stack.is_empty() {
             continue;
         }
-        let place = *known.entry(stack).or_insert(sums.len());
-        match sums.get_mut(place) {
+        let sum_index = *indices.entry(stack).or_insert(sums.len());
+        match sums.get_mut(sum_index) {
             Some((_, sum)) => *sum = sum.saturating_add(count),
             None => sums.push((stack, count)),
         }
@@ -201,16 +201,16 @@ mod tests {
 
     #[test]
     fn a_text_is_weighed_by_lines_frames_and_names() {
-        let weight = |text: &str| weight(text.as_bytes(), Counts::Given);
+        let weight = |text: &str| weight(text.as_bytes(), Counts::TrailingNumber);
         let line = 160 + 16 + 512;
         assert_eq!(weight("main 1"), Ok(12 + line));
         assert_eq!(weight("main;work 1"), Ok(22 + line + 16 + 512));
-        let many = "a 1\n".repeat(MAX_STACKS);
+        let long_text = "a 1\n".repeat(MAX_STACKS);
         assert_eq!(
-            weight(&many).unwrap_err().to_string(),
+            weight(&long_text).unwrap_err().to_string(),
             "the text has 262145 lines, the limit is 262144"
         );
-        assert_eq!(weight(&";".repeat(MAX_FRAMES)).unwrap_err().what, "frames");
+        assert_eq!(weight(&";".repeat(MAX_FRAMES)).unwrap_err().noun, "frames");
     }
 
     fn read(text: &str, counts: Counts) -> Result<Profile<'_>, StacksError> {
@@ -221,23 +221,23 @@ mod tests {
 
     #[test]
     fn names_have_a_limit() {
-        let of = |count: usize| {
+        let count_functions = |count: usize| {
             let text: String = (0..count).map(|name| format!("{name:x} 1\n")).collect();
-            read(&text, Counts::Given).map(|profile| profile.functions.len())
+            read(&text, Counts::TrailingNumber).map(|profile| profile.functions.len())
         };
-        assert_eq!(of(MAX_NAMES), Ok(MAX_NAMES));
-        assert_eq!(of(MAX_NAMES + 1), Err(StacksError::TooManyNames));
+        assert_eq!(count_functions(MAX_NAMES), Ok(MAX_NAMES));
+        assert_eq!(count_functions(MAX_NAMES + 1), Err(StacksError::TooManyNames));
         assert_eq!(StacksError::TooManyNames.to_string(), "there are more than 65536 names");
     }
 
     #[test]
     fn equal_stacks_are_one_sample() {
-        let found = read("a;b 2\na;c 1\n a;b  3\n", Counts::Given).unwrap();
-        assert_eq!(found.values, [50, 10]);
-        let many = "main;work\nmain\n".repeat(20_000);
-        let found = read(&many, Counts::One).unwrap();
-        assert_eq!(found.values, [200_000, 200_000]);
-        let found = read("a 9223372036854775807\na 1\n", Counts::Given).unwrap();
-        assert_eq!(found.values, [i64::MAX]);
+        let profile = read("a;b 2\na;c 1\n a;b  3\n", Counts::TrailingNumber).unwrap();
+        assert_eq!(profile.values, [50, 10]);
+        let text = "main;work\nmain\n".repeat(20_000);
+        let profile = read(&text, Counts::One).unwrap();
+        assert_eq!(profile.values, [200_000, 200_000]);
+        let profile = read("a 9223372036854775807\na 1\n", Counts::TrailingNumber).unwrap();
+        assert_eq!(profile.values, [i64::MAX]);
     }
 }

@@ -29,15 +29,15 @@ impl Walk for Tree {
             open.truncate(node.level);
             let caller = open.last().copied().unwrap_or_else(|| calls.root());
             let name = node.text(node.name)?;
-            let called = if name.is_empty() {
+            let callee = if name.is_empty() {
                 caller
             } else {
                 calls.call(caller, name).map_err(|error| node.too_many(error))?
             };
             if node.value > 0 {
-                calls.add(called, node.value).map_err(|error| node.too_many(error))?;
+                calls.add(callee, node.value).map_err(|error| node.too_many(error))?;
             }
-            open.push(called);
+            open.push(callee);
         }
         Ok(())
     }
@@ -92,10 +92,10 @@ mod tests {
             put_node(&mut bytes, name.as_bytes(), value, children);
         }
         let profiles = read("name=app.inuse_objects&format=tree", "", bytes.into(), 1 << 20).unwrap();
-        let found = testing::listed(&profiles[0]);
+        let samples = testing::listed(&profiles[0]);
         let name = "put(Ljava/lang/String;)V";
         assert_eq!(
-            found,
+            samples,
             [
                 (vec![name.to_owned()], 3),
                 (vec![name.to_owned(), "leaf".to_owned()], 4)
@@ -106,8 +106,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(stacks in testing::stacks()) {
-            let found = read("name=app.inuse_objects&format=tree", "", bytes_of(&stacks).into(), 1 << 20).unwrap();
-            prop_assert_eq!(testing::sums(&found), stacks);
+            let profiles = read("name=app.inuse_objects&format=tree", "", bytes_of(&stacks).into(), 1 << 20).unwrap();
+            prop_assert_eq!(testing::sums(&profiles), stacks);
         }
 
         #[test]

@@ -116,21 +116,21 @@ mod tests {
             bytes.windows(2).any(|pair| pair == [1, 0xaa]),
             "a node begins within a character"
         );
-        let found = read(
+        let profiles = read(
             "name=app.inuse_objects",
             "binary/octet-stream+trie",
             bytes.into(),
             1 << 20,
         )
         .unwrap();
-        assert_eq!(testing::sums(&found), stacks);
+        assert_eq!(testing::sums(&profiles), stacks);
     }
 
     #[test]
     fn a_trie_without_values_is_no_profile_and_half_a_character_is_an_error() {
         for idle in [&[0, 0, 0][..], &[0, 7, 0], &[1, b';', 7, 0]] {
-            let found = read("name=app&format=trie", "", idle.to_vec().into(), 1 << 20).unwrap();
-            assert_eq!(found.len(), 0);
+            let profiles = read("name=app&format=trie", "", idle.to_vec().into(), 1 << 20).unwrap();
+            assert_eq!(profiles.len(), 0);
         }
         let error = read("name=app&format=trie", "", vec![1, 0xc3, 7, 0].into(), 1 << 20).unwrap_err();
         assert_eq!(
@@ -159,8 +159,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(stacks in testing::stacks()) {
-            let found = read("name=app.inuse_objects&format=trie", "", bytes_of(&stacks).into(), 1 << 20).unwrap();
-            prop_assert_eq!(testing::sums(&found), stacks);
+            let profiles = read("name=app.inuse_objects&format=trie", "", bytes_of(&stacks).into(), 1 << 20).unwrap();
+            prop_assert_eq!(testing::sums(&profiles), stacks);
         }
 
         #[test]

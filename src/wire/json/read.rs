@@ -128,16 +128,16 @@ impl<'de, M: Fields> Visitor<'de> for MessageVisitor<'_, M> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         // The generator checks that no message has more than 64 fields.
-        let mut seen = 0_u64;
+        let mut read_fields = 0_u64;
         while let Some(index) = map.next_key_seed(FieldName(M::NAMES))? {
             let Some(index) = index else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            if seen & 1 << index != 0 {
+            if read_fields & 1 << index != 0 {
                 return Err(A::Error::duplicate_field(M::NAMES[index][0]));
             }
-            seen |= 1 << index;
+            read_fields |= 1 << index;
             self.0.read_field(index, &mut map)?;
         }
         Ok(())

@@ -128,15 +128,15 @@ impl Common {
             }
             (None, None, None) => UNKNOWN_SERVICE,
         };
-        let own = [
+        let own_labels = [
             (PROFILE_NAME, name),
             (SERVICE_NAME, service),
             ("__delta__", "false"),
             ("__otel__", "true"),
         ];
-        let own = own.map(|(name, value)| (Arc::from(name), Arc::from(value)));
+        let own_labels = own_labels.map(|(name, value)| (Arc::from(name), Arc::from(value)));
         // `from_pairs` keeps the last of several labels with one name. The order is reversed: the first wins.
-        Labels::from_pairs(self.pairs.iter().rev().cloned().chain(own))
+        Labels::from_pairs(self.pairs.iter().rev().cloned().chain(own_labels))
     }
 }
 
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn the_service_is_that_of_the_samples_then_the_resource_then_the_program() {
-        let service = |attributes: &[(&str, Value<'_>)], own: Option<&str>| {
-            let labels = common(attributes).labels("cpu", own);
+        let service = |attributes: &[(&str, Value<'_>)], own_service: Option<&str>| {
+            let labels = common(attributes).labels("cpu", own_service);
             labels.get("service_name").unwrap_or_default().to_owned()
         };
         let named = ("service.name", Value::Text("cart"));

@@ -99,7 +99,7 @@ impl ExportBatch {
             return Ok(());
         }
         let kind = Kind::of(profile, dictionary)?;
-        let groups = groups::by_service(profile, dictionary, budget)?;
+        let groups = groups::group_by_service(profile, dictionary, budget)?;
         if self.profiles.len() + groups.len() > MAX_PROFILES {
             return Err(ExportError::TooManyProfiles { limit: MAX_PROFILES });
         }
@@ -108,12 +108,13 @@ impl ExportBatch {
         } else {
             String::new()
         };
-        let types = [kind.sample_type, kind.period_type].map(|of| of.kind.len() + of.unit.len());
+        let types =
+            [kind.sample_type, kind.period_type].map(|value_type| value_type.kind.len() + value_type.unit.len());
         for group in groups {
             let service = group.service.unwrap_or_default();
             budget.take(1, PROFILE_BYTES + kind.name.len() + service.len() + types[0] + types[1])?;
             budget.take(common.len(), LABEL_BYTES)?;
-            let about = Columns {
+            let header = Columns {
                 sample_types: vec![kind.sample_type],
                 period_type: kind.period_type,
                 period: profile.period,
@@ -127,7 +128,7 @@ impl ExportBatch {
                 },
                 ..Columns::default()
             };
-            let columns = maker.columns(&group, about, kind.scale, budget)?;
+            let columns = maker.columns(&group, header, kind.scale, budget)?;
             self.profiles.push(DecodedProfile {
                 labels: common.labels(kind.name, group.service),
                 id: id.as_str().into(),
@@ -157,10 +158,10 @@ fn common<'m>(
     dictionary: &Dictionary<'m>,
     budget: &mut Budget,
 ) -> Result<Common, ExportError> {
-    let of_resource = resource.resource.iter().flat_map(|resource| &resource.attributes);
-    let of_scope = scope.scope.iter().flat_map(|scope| &scope.attributes);
+    let resource_attributes = resource.resource.iter().flat_map(|resource| &resource.attributes);
+    let scope_attributes = scope.scope.iter().flat_map(|scope| &scope.attributes);
     let mut common = Common::default();
-    for pair in of_resource.chain(of_scope) {
+    for pair in resource_attributes.chain(scope_attributes) {
         let attribute: Attribute<'m> = dictionary.key_value(pair)?;
         budget.take(1, LABEL_BYTES + attribute.text_bytes())?;
         common.add(&attribute);

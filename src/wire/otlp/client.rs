@@ -58,12 +58,12 @@ pub async fn export(
         Packing::Gzip => pprof::gzip(&body).into(),
     };
     match transport {
-        Transport::Http => by_http(caller, packing, body).await,
-        Transport::Grpc => by_grpc(caller, packing, body).await,
+        Transport::Http => send_http(caller, packing, body).await,
+        Transport::Grpc => send_grpc(caller, packing, body).await,
     }
 }
 
-async fn by_http(caller: &Caller, packing: Packing, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
+async fn send_http(caller: &Caller, packing: Packing, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(Codec::Proto)));
     if packing == Packing::Gzip {
@@ -90,7 +90,7 @@ async fn by_http(caller: &Caller, packing: Packing, body: Bytes) -> Result<Expor
     })
 }
 
-async fn by_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
+async fn send_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert("te", HeaderValue::from_static("trailers"));

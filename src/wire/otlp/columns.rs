@@ -27,7 +27,7 @@ const MAPPING_BYTES: usize = 2 * (size_of::<Mapping<'_>>() + 8);
 /// Memory in bytes of a text besides its contents: its entry in the table of texts.
 const TEXT_BYTES: usize = 96;
 /// Additional memory in bytes of a long text, which the table of texts also finds by its address.
-const PLACE_BYTES: usize = 48;
+const ADDRESS_BYTES: usize = 48;
 
 /// Length in bytes of the trace id and span id of a sample, in hexadecimal.
 const LINK_TEXT_BYTES: usize = 48;
@@ -41,45 +41,45 @@ pub(super) const SPAN_ID: &str = "span_id";
 /// Converts groups of samples to columns. The marks of used entries are allocated once and reused for each group.
 pub(super) struct ColumnMaker<'d> {
     dictionary: &'d Dictionary<'d>,
-    locations: Seen,
-    functions: Seen,
-    mappings: Seen,
-    attributes: Seen,
+    locations: Marks,
+    functions: Marks,
+    mappings: Marks,
+    attributes: Marks,
 }
 
 impl<'d> ColumnMaker<'d> {
     /// Creates a maker for profiles that refer to this dictionary.
     pub(super) fn new(dictionary: &'d Dictionary<'d>, budget: &mut Budget) -> Result<Self, ExportError> {
-        let mut seen = |size| Seen::new(size, budget);
+        let mut new_marks = |size| Marks::new(size, budget);
         let [locations, functions, mappings, attributes] = dictionary.sizes();
         Ok(Self {
             dictionary,
-            locations: seen(locations)?,
-            functions: seen(functions)?,
-            mappings: seen(mappings)?,
-            attributes: seen(attributes)?,
+            locations: new_marks(locations)?,
+            functions: new_marks(functions)?,
+            mappings: new_marks(mappings)?,
+            attributes: new_marks(attributes)?,
         })
     }
 
-    /// Returns the columns of a group. `about` has types, period and time. Values are multiplied by `scale`.
+    /// Returns the columns of a group. `header` has types, period and time. Values are multiplied by `scale`.
     pub(super) fn columns(
         &mut self,
         group: &Group<'d>,
-        about: Profile<'d>,
+        header: Profile<'d>,
         scale: i64,
         budget: &mut Budget,
     ) -> Result<Columns, ExportError> {
-        for seen in [
+        for marks in [
             &mut self.locations,
             &mut self.functions,
             &mut self.mappings,
             &mut self.attributes,
         ] {
-            seen.forget();
+            marks.forget();
         }
         let mut building = Building {
-            builder: Builder::new(about),
-            seen: self,
+            builder: Builder::new(header),
+            maker: self,
             budget,
         };
         let (mut stack, mut labels) = (Vec::new(), Vec::new());
@@ -101,8 +101,8 @@ impl<'d> ColumnMaker<'d> {
 fn text_bytes(text: &str) -> usize {
     match text.len() {
         0 => 0,
-        short @ ..=MAX_SHORT_BYTES => TEXT_BYTES + short,
-        long => TEXT_BYTES + PLACE_BYTES + long,
+        length @ ..=MAX_SHORT_BYTES => TEXT_BYTES + length,
+        length => TEXT_BYTES + ADDRESS_BYTES + length,
     }
 }
 
@@ -118,13 +118,13 @@ fn value_of(sample: &Sample) -> i64 {
 /// A profile that is being built.
 struct Building<'d, 'm> {
     builder: Builder<'d>,
-    seen: &'m mut ColumnMaker<'d>,
+    maker: &'m mut ColumnMaker<'d>,
     budget: &'m mut Budget,
 }
 
 impl<'d> Building<'d, '_> {
     fn stack(&mut self, sample: &Sample, out: &mut Vec<u32>) -> Result<(), ExportError> {
-        let stack = self.seen.dictionary.stack(sample.stack_index)?;
+        let stack = self.maker.dictionary.stack(sample.stack_index)?;
         self.budget.take(1, SAMPLE_BYTES)?;
         self.budget.take(stack.len(), FRAME_BYTES)?;
         for index in stack {
@@ -135,44 +135,44 @@ impl<'d> Building<'d, '_> {
 
     /// Returns the index of a location in the profile, or `None` for the empty location.
     fn location(&mut self, index: i32) -> Result<Option<u32>, ExportError> {
-        let dictionary = self.seen.dictionary;
+        let dictionary = self.maker.dictionary;
         let Some(location) = dictionary.location(index)? else {
             return Ok(None);
         };
-        if let Some(known) = self.seen.locations.get(index) {
-            return Ok(Some(known));
+        if let Some(location_index) = self.maker.locations.get(index) {
+            return Ok(Some(location_index));
         }
         self.budget.take(1, LOCATION_BYTES)?;
         self.budget.take(location.lines.len(), LINE_BYTES)?;
         let mut lines = Vec::with_capacity(location.lines.len());
         // Flags for functions, files, line numbers and inlined frames.
-        let mut has = [false; 4];
+        let mut flags = [false; 4];
         for line in &location.lines {
             let Some((index, function)) = self.function(line.function_index)? else {
                 continue;
             };
-            has[0] |= !function.name.is_empty();
-            has[1] |= !function.file.is_empty();
-            has[2] |= line.line != 0;
-            has[3] |= !lines.is_empty();
+            flags[0] |= !function.name.is_empty();
+            flags[1] |= !function.file.is_empty();
+            flags[2] |= line.line != 0;
+            flags[3] |= !lines.is_empty();
             lines.push(Line {
                 function: index,
                 line: line.line,
             });
         }
         let mapping = self.mapping(location.mapping_index)?;
-        self.builder.add_flags(mapping, has);
-        let known = self.builder.location(mapping, location.address, &lines);
-        self.seen.locations.set(index, known);
-        Ok(Some(known))
+        self.builder.add_flags(mapping, flags);
+        let location_index = self.builder.location(mapping, location.address, &lines);
+        self.maker.locations.set(index, location_index);
+        Ok(Some(location_index))
     }
 
     /// Returns the index of a mapping in the profile. For the empty mapping, returns [`Location::NO_MAPPING`].
     fn mapping(&mut self, index: i32) -> Result<u32, ExportError> {
-        if let Some(known) = self.seen.mappings.get(index) {
-            return Ok(known);
+        if let Some(mapping_index) = self.maker.mappings.get(index) {
+            return Ok(mapping_index);
         }
-        let known = match self.seen.dictionary.mapping(index, self.budget)? {
+        let mapping_index = match self.maker.dictionary.mapping(index, self.budget)? {
             None => Location::NO_MAPPING,
             Some(mapping) => {
                 let texts = text_bytes(mapping.file) + text_bytes(mapping.build_id);
@@ -180,27 +180,27 @@ impl<'d> Building<'d, '_> {
                 self.builder.mapping(mapping)
             }
         };
-        self.seen.mappings.set(index, known);
-        Ok(known)
+        self.maker.mappings.set(index, mapping_index);
+        Ok(mapping_index)
     }
 
     /// Returns a function with its index in the profile, or `None` for the empty function.
     fn function(&mut self, index: i32) -> Result<Option<(u32, Function<'d>)>, ExportError> {
-        let Some(function) = self.seen.dictionary.function(index)? else {
+        let Some(function) = self.maker.dictionary.function(index)? else {
             return Ok(None);
         };
-        if let Some(known) = self.seen.functions.get(index) {
-            return Ok(Some((known, function)));
+        if let Some(function_index) = self.maker.functions.get(index) {
+            return Ok(Some((function_index, function)));
         }
         let texts = [function.name, function.system_name, function.file].map(text_bytes);
         self.budget.take(1, FUNCTION_BYTES + texts.iter().sum::<usize>())?;
-        let known = self.builder.function(function);
-        self.seen.functions.set(index, known);
-        Ok(Some((known, function)))
+        let function_index = self.builder.function(function);
+        self.maker.functions.set(index, function_index);
+        Ok(Some((function_index, function)))
     }
 
     fn labels(&mut self, sample: &Sample, out: &mut Vec<SampleLabel<'d>>) -> Result<(), ExportError> {
-        let dictionary = self.seen.dictionary;
+        let dictionary = self.maker.dictionary;
         self.budget.take(sample.attribute_indices.len(), LABEL_BYTES)?;
         for index in &sample.attribute_indices {
             let attribute = dictionary.attribute(*index)?;
@@ -214,10 +214,10 @@ impl<'d> Building<'d, '_> {
                 Value::Text(text) => SampleLabel::Text(name, text),
                 Value::Number(number) => SampleLabel::Number(name, number, attribute.unit),
             };
-            if self.seen.attributes.get(*index).is_none() {
+            if self.maker.attributes.get(*index).is_none() {
                 let (SampleLabel::Text(_, text) | SampleLabel::Number(.., text)) = label;
                 self.budget.take(1, text_bytes(name) + text_bytes(text))?;
-                self.seen.attributes.set(*index, 0);
+                self.maker.attributes.set(*index, 0);
             }
             out.push(label);
         }
@@ -235,13 +235,13 @@ impl<'d> Building<'d, '_> {
 }
 
 /// Marks the entries of a table that the current group uses, with their indices in its profile.
-struct Seen {
+struct Marks {
     /// Number of the current group. Marks of other groups are ignored.
     group: u32,
     marks: Vec<(u32, u32)>,
 }
 
-impl Seen {
+impl Marks {
     fn new(count: usize, budget: &mut Budget) -> Result<Self, ExportError> {
         budget.take(count, size_of::<(u32, u32)>())?;
         Ok(Self {
@@ -256,13 +256,13 @@ impl Seen {
     }
 
     fn get(&self, index: i32) -> Option<u32> {
-        let (group, place) = *self.marks.get(index as usize)?;
-        (group == self.group).then_some(place)
+        let (group, profile_index) = *self.marks.get(index as usize)?;
+        (group == self.group).then_some(profile_index)
     }
 
-    fn set(&mut self, index: i32, place: u32) {
+    fn set(&mut self, index: i32, profile_index: u32) {
         if let Some(mark) = self.marks.get_mut(index as usize) {
-            *mark = (self.group, place);
+            *mark = (self.group, profile_index);
         }
     }
 }

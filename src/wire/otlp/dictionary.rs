@@ -60,23 +60,25 @@ impl<'m> Dictionary<'m> {
 
     /// Returns the text that a field refers to.
     pub(super) fn string(&self, field: &'static str, index: i32) -> Result<&'m str, ExportError> {
-        let found = entry(&self.tables.string_table, field, index, "string_table")?;
-        Ok(found.map_or("", String::as_str))
+        let text = entry(&self.tables.string_table, field, index, "string_table")?;
+        Ok(text.map_or("", String::as_str))
     }
 
     /// Returns type and unit of values; both are empty when there is no type.
-    pub(super) fn value_type(&self, of: Option<&ValueType>) -> Result<[&'m str; 2], ExportError> {
-        let Some(of) = of else { return Ok([""; 2]) };
+    pub(super) fn value_type(&self, value_type: Option<&ValueType>) -> Result<[&'m str; 2], ExportError> {
+        let Some(value_type) = value_type else {
+            return Ok([""; 2]);
+        };
         Ok([
-            self.string("type_strindex", of.type_strindex)?,
-            self.string("unit_strindex", of.unit_strindex)?,
+            self.string("type_strindex", value_type.type_strindex)?,
+            self.string("unit_strindex", value_type.unit_strindex)?,
         ])
     }
 
     /// Returns the location indices of a stack, leaf first.
     pub(super) fn stack(&self, index: i32) -> Result<&'m [i32], ExportError> {
-        let found = entry(&self.tables.stack_table, "stack_index", index, "stack_table")?;
-        Ok(found.map_or(&[], |stack| stack.location_indices.as_slice()))
+        let stack = entry(&self.tables.stack_table, "stack_index", index, "stack_table")?;
+        Ok(stack.map_or(&[], |stack| stack.location_indices.as_slice()))
     }
 
     /// Returns the sizes of the tables of locations, functions, mappings and attributes. A table without entries has
@@ -93,14 +95,14 @@ impl<'m> Dictionary<'m> {
 
     /// Returns a location, or `None` for the empty one.
     pub(super) fn location(&self, index: i32) -> Result<Option<&'m Location>, ExportError> {
-        let found = entry(&self.tables.location_table, "location_indices", index, "location_table")?;
-        Ok(found.filter(|location| **location != Location::default()))
+        let location = entry(&self.tables.location_table, "location_indices", index, "location_table")?;
+        Ok(location.filter(|location| **location != Location::default()))
     }
 
     /// Returns a function, or `None` for the empty one.
     pub(super) fn function(&self, index: i32) -> Result<Option<Function<'m>>, ExportError> {
-        let found = entry(&self.tables.function_table, "function_index", index, "function_table")?;
-        let Some(function) = found else { return Ok(None) };
+        let function = entry(&self.tables.function_table, "function_index", index, "function_table")?;
+        let Some(function) = function else { return Ok(None) };
         let function = Function {
             name: self.string("name_strindex", function.name_strindex)?,
             system_name: self.string("system_name_strindex", function.system_name_strindex)?,
@@ -112,8 +114,8 @@ impl<'m> Dictionary<'m> {
 
     /// Returns a mapping with its build id, or `None` for the empty one.
     pub(super) fn mapping(&self, index: i32, budget: &mut Budget) -> Result<Option<Mapping<'_>>, ExportError> {
-        let found = entry(&self.tables.mapping_table, "mapping_index", index, "mapping_table")?;
-        let Some(mapping) = found else { return Ok(None) };
+        let mapping = entry(&self.tables.mapping_table, "mapping_index", index, "mapping_table")?;
+        let Some(mapping) = mapping else { return Ok(None) };
         // The search for the build id needs no memory. It is charged to limit the work, as each profile repeats it.
         budget.take(mapping.attribute_indices.len(), size_of::<i32>())?;
         let mut build_id = "";
@@ -161,7 +163,7 @@ impl<'m> Dictionary<'m> {
         let mut value = value.and_then(|value| value.value.as_ref());
         while let Some(any_value::Value::ArrayValue(list)) = value {
             value = match list.values.as_slice() {
-                [only] => only.value.as_ref(),
+                [element] => element.value.as_ref(),
                 _ => None,
             };
         }
@@ -203,8 +205,8 @@ fn entry<'t, T>(
     index: i32,
     name: &'static str,
 ) -> Result<Option<&'t T>, ExportError> {
-    let found = usize::try_from(index).ok().and_then(|index| table.get(index));
-    if found.is_none() && !(index == 0 && table.is_empty()) {
+    let row = usize::try_from(index).ok().and_then(|index| table.get(index));
+    if row.is_none() && !(index == 0 && table.is_empty()) {
         return Err(ExportError::Index {
             field,
             index,
@@ -212,5 +214,5 @@ fn entry<'t, T>(
             count: table.len(),
         });
     }
-    Ok(found)
+    Ok(row)
 }

@@ -24,7 +24,7 @@ const SAMPLE_BYTES: usize = 2 * size_of::<&Sample>();
 const GROUP_BYTES: usize = 256;
 
 /// Groups the samples of a profile by service, in the order in which the services occur. No group is empty.
-pub(super) fn by_service<'m>(
+pub(super) fn group_by_service<'m>(
     profile: &'m Profile,
     dictionary: &Dictionary<'m>,
     budget: &mut Budget,
@@ -33,7 +33,7 @@ pub(super) fn by_service<'m>(
     let mut groups: Vec<Group<'m>> = Vec::new();
     // Many samples may refer to one long service name, which `Strings` recognises by its address.
     let mut services = Strings::default();
-    let mut index_of: HashMap<Option<i64>, usize> = HashMap::new();
+    let mut indices: HashMap<Option<i64>, usize> = HashMap::new();
     for sample in &profile.samples {
         let service = if dictionary.has_services() {
             service_of(sample, dictionary)?
@@ -41,11 +41,11 @@ pub(super) fn by_service<'m>(
             None
         };
         let key = service.map(|service| services.index(service));
-        let index = if let Some(index) = index_of.get(&key) {
+        let index = if let Some(index) = indices.get(&key) {
             *index
         } else {
             budget.take(1, GROUP_BYTES)?;
-            index_of.insert(key, groups.len());
+            indices.insert(key, groups.len());
             groups.push(Group {
                 service,
                 samples: Vec::new(),

@@ -160,9 +160,9 @@ mod tests {
         let read_link = |id: &str| read::<Link>(format!(r#"{{"traceId":{id}}}"#).as_bytes());
         assert_eq!(read_link(r#""00aB10""#).unwrap(), link);
         assert_eq!(read_link("null").unwrap(), Link::default());
-        for wrong in [r#""abc""#, r#""zz""#, r#""\u00e4""#, "7"] {
-            let error = read_link(wrong).unwrap_err().to_string();
-            assert!(error.contains("bytes in hexadecimal"), "{wrong}: {error}");
+        for id in [r#""abc""#, r#""zz""#, r#""\u00e4""#, "7"] {
+            let error = read_link(id).unwrap_err().to_string();
+            assert!(error.contains("bytes in hexadecimal"), "{id}: {error}");
         }
         let attribute: KeyValue = read(br#"{"key":"pid","value":{"intValue":"7"}}"#).unwrap();
         assert_eq!(attribute.value, Some(any(Value::IntValue(7))));
@@ -193,7 +193,7 @@ mod tests {
 
     /// Checks that our reader reads the message `expected` from a text. Returns the message that the crate's derives
     /// read from the same text, or `None` if they fail.
-    fn by_the_crate<M>(form: &str, expected: &M) -> Option<M>
+    fn read_with_crate<M>(form: &str, expected: &M) -> Option<M>
     where
         M: FromJson + Default + DeserializeOwned + PartialEq + Debug,
     {
@@ -208,8 +208,8 @@ mod tests {
         where
             M: FromJson + Default + DeserializeOwned + PartialEq + Debug,
         {
-            let found = by_the_crate(form, &expected);
-            assert_ne!(found, Some(expected), "the crate can read {case}: {form}");
+            let crate_result = read_with_crate(form, &expected);
+            assert_ne!(crate_result, Some(expected), "the crate can read {case}: {form}");
         }
         let line = Line {
             function_index: 1,
@@ -283,7 +283,7 @@ mod tests {
         where
             M: FromJson + Default + DeserializeOwned + PartialEq + Debug,
         {
-            assert_eq!(by_the_crate(form, &expected), Some(expected), "{form}");
+            assert_eq!(read_with_crate(form, &expected), Some(expected), "{form}");
         }
         agrees(
             r#"{"resourceProfiles":[],"unknown":{"x":[1,{}]}}"#,

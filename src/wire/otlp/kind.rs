@@ -29,7 +29,7 @@ impl<'m> Kind<'m> {
     pub(super) fn of(profile: &Profile, dictionary: &Dictionary<'m>) -> Result<Self, ExportError> {
         let sample = dictionary.value_type(profile.sample_type.as_ref())?;
         let period = dictionary.value_type(profile.period_type.as_ref())?;
-        let kind = Self::by_types(sample, period, profile.period).ok_or(ExportError::NoSampleType)?;
+        let kind = Self::from_types(sample, period, profile.period).ok_or(ExportError::NoSampleType)?;
         for index in &profile.attribute_indices {
             let attribute = dictionary.attribute(*index)?;
             if attribute.name == NAME
@@ -50,8 +50,8 @@ impl<'m> Kind<'m> {
         Ok(kind)
     }
 
-    fn by_types(sample: [&'m str; 2], period: [&'m str; 2], length: i64) -> Option<Self> {
-        let of = |[kind, unit]: [&'m str; 2]| ValueType { kind, unit };
+    fn from_types(sample: [&'m str; 2], period: [&'m str; 2], length: i64) -> Option<Self> {
+        let value_type = |[kind, unit]: [&'m str; 2]| ValueType { kind, unit };
         let other = Self {
             // Without a period type, the name is the sample type. Pyroscope does the same for the sample type off_cpu,
             // but leaves the names of all other types empty.
@@ -59,8 +59,8 @@ impl<'m> Kind<'m> {
                 "" => sample[0],
                 kind => kind,
             },
-            sample_type: of(sample),
-            period_type: of(period),
+            sample_type: value_type(sample),
+            period_type: value_type(period),
             scale: 1,
         };
         match (sample, period) {
@@ -68,7 +68,7 @@ impl<'m> Kind<'m> {
             // A profiler of the whole machine counts ticks; `scale` converts them to CPU time.
             (["samples", "count"], ["cpu", "nanoseconds"]) if length > 0 => Some(Self {
                 name: "process_cpu",
-                sample_type: of(period),
+                sample_type: value_type(period),
                 scale: length,
                 ..other
             }),
@@ -84,9 +84,12 @@ mod tests {
     #[test]
     fn ticks_of_the_cpu_become_its_time_and_others_keep_their_type() {
         let id = |sample, period, length| {
-            let kind = Kind::by_types(sample, period, length)?;
-            let (of, by) = (kind.sample_type, kind.period_type);
-            let id = format!("{}:{}:{}:{}:{}", kind.name, of.kind, of.unit, by.kind, by.unit);
+            let kind = Kind::from_types(sample, period, length)?;
+            let (sample_type, period_type) = (kind.sample_type, kind.period_type);
+            let id = format!(
+                "{}:{}:{}:{}:{}",
+                kind.name, sample_type.kind, sample_type.unit, period_type.kind, period_type.unit
+            );
             Some((id, kind.scale))
         };
         let cpu = ["cpu", "nanoseconds"];

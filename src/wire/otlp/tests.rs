@@ -178,7 +178,7 @@ fn read(request: &ExportProfilesServiceRequest) -> Result<ExportBatch, ConnectEr
 
 /// Returns stack, labels and value of each sample as text.
 fn samples(profile: &Profile<'_>) -> Vec<String> {
-    let of = |index: usize| {
+    let describe = |index: usize| {
         let names = profile.stack(index).iter().flat_map(|location| {
             let lines = profile.lines_of(&profile.locations[*location as usize]);
             lines.iter().map(|line| profile.functions[line.function as usize].name)
@@ -195,20 +195,20 @@ fn samples(profile: &Profile<'_>) -> Vec<String> {
             profile.values_of(index)
         )
     };
-    (0..profile.sample_count()).map(of).collect()
+    (0..profile.sample_count()).map(describe).collect()
 }
 
 #[test]
 fn ticks_of_a_machine_become_the_cpu_time_of_a_service() {
     let batch = read(&request()).unwrap();
-    let [only] = batch.profiles.as_slice() else {
+    let [decoded] = batch.profiles.as_slice() else {
         panic!("{batch:?}")
     };
     assert_eq!(
-        only.labels.to_string(),
+        decoded.labels.to_string(),
         r#"{__delta__="false", __name__="process_cpu", __otel__="true", service_name="shop", team="a", zone="eu"}"#
     );
-    let columns = only.columns.get();
+    let columns = decoded.columns.get();
     assert_eq!(samples(columns), ["work<main [150]", "main [100]"]);
     let [kind] = columns.sample_types.as_slice() else {
         panic!("{columns:?}")
@@ -228,12 +228,12 @@ fn ticks_of_a_machine_become_the_cpu_time_of_a_service() {
 fn times_without_values_count_and_what_is_given_is_kept() {
     let mut with_times = sample(2, &[]);
     with_times.timestamps_unix_nano = vec![7, 8, 9];
-    let mut given = profile(vec![with_times, sample(1, &[]), sample(2, &[i64::MAX, 1])]);
-    given.time_unix_nano = 77;
-    given.duration_nano = 5;
-    given.period_type = None;
-    given.profile_id = vec![1; 16];
-    let batch = read(&of_profiles(vec![given])).unwrap();
+    let mut profile_with_times = profile(vec![with_times, sample(1, &[]), sample(2, &[i64::MAX, 1])]);
+    profile_with_times.time_unix_nano = 77;
+    profile_with_times.duration_nano = 5;
+    profile_with_times.period_type = None;
+    profile_with_times.profile_id = vec![1; 16];
+    let batch = read(&of_profiles(vec![profile_with_times])).unwrap();
     let profile = &batch.profiles[0];
     assert_eq!(&*profile.id, "01010101-0101-0101-0101-010101010101");
     assert_eq!(profile.labels.get("__name__"), Some("samples"));
@@ -250,12 +250,12 @@ fn attributes_and_links_become_labels_of_samples_and_services_profiles() {
     let mut labelled = sample(1, &[1]);
     labelled.attribute_indices = vec![2, 4, 1, 5];
     labelled.link_index = 1;
-    let mut of_cart = sample(2, &[2]);
-    of_cart.attribute_indices = vec![3];
-    let mut profile = profile(vec![labelled, of_cart.clone(), sample(2, &[3]), of_cart]);
+    let mut cart_sample = sample(2, &[2]);
+    cart_sample.attribute_indices = vec![3];
+    let mut profile = profile(vec![labelled, cart_sample.clone(), sample(2, &[3]), cart_sample]);
     profile.profile_id = vec![1; 16];
     let batch = read(&of_profiles(vec![profile])).unwrap();
-    let found: Vec<_> = batch
+    let services: Vec<_> = batch
         .profiles
         .iter()
         .map(|profile| {
@@ -275,7 +275,7 @@ fn attributes_and_links_become_labels_of_samples_and_services_profiles() {
             span_id={span} [50]"
     );
     assert_eq!(
-        found,
+        services,
         [
             (
                 "shop".to_owned(),
@@ -481,7 +481,7 @@ fn the_json_form_says_the_same() {
 
 #[test]
 fn the_response_counts_what_is_refused_for_good_and_asks_again_for_the_rest() {
-    let of = |refused: &[(usize, SinkErrorKind)]| {
+    let finish = |refused: &[(usize, SinkErrorKind)]| {
         let batch = read(&of_profiles(vec![
             OtlpProfile::default(),
             profile(vec![sample(1, &[1])]),
@@ -495,18 +495,18 @@ fn the_response_counts_what_is_refused_for_good_and_asks_again_for_the_rest() {
             .map(|(index, kind)| RefusedProfile::new(*index, SinkError::new(*kind, "no")));
         outcome.finish(refused.collect())
     };
-    assert_eq!(of(&[]).unwrap().partial_success, None);
-    let partial = of(&[(2, SinkErrorKind::TooLarge), (0, SinkErrorKind::Invalid)])
+    assert_eq!(finish(&[]).unwrap().partial_success, None);
+    let partial = finish(&[(2, SinkErrorKind::TooLarge), (0, SinkErrorKind::Invalid)])
         .unwrap()
         .partial_success
         .unwrap();
     assert_eq!(partial.rejected_profiles, 2);
     assert_eq!(partial.error_message, "profile 3: no\nprofile 1: no");
     let all = [0, 1, 2].map(|index| (index, SinkErrorKind::Invalid));
-    assert_eq!(of(&all).unwrap_err().status, 400);
-    let later = of(&[(0, SinkErrorKind::Invalid), (1, SinkErrorKind::Unavailable)]).unwrap_err();
+    assert_eq!(finish(&all).unwrap_err().status, 400);
+    let later = finish(&[(0, SinkErrorKind::Invalid), (1, SinkErrorKind::Unavailable)]).unwrap_err();
     assert_eq!((later.code, later.details.len()), (Code::Unavailable, 0));
-    let limited = of(&[(1, SinkErrorKind::LimitExceeded)]).unwrap_err();
+    let limited = finish(&[(1, SinkErrorKind::LimitExceeded)]).unwrap_err();
     assert_eq!((limited.status, limited.details.len()), (429, 1));
     assert_eq!(limited.details[0].type_name, "google.rpc.RetryInfo");
     assert_eq!(limited.details[0].value, [10, 2, 8, 1].as_slice());
@@ -546,8 +546,8 @@ proptest! {
             Ok(batch) => for profile in &batch.profiles {
                 let columns = profile.columns.get();
                 let encoded = encode(columns);
-                let again = decode(&encoded);
-                prop_assert_eq!(again.as_ref(), Ok(columns));
+                let decoded = decode(&encoded);
+                prop_assert_eq!(decoded.as_ref(), Ok(columns));
             },
             Err(error) => prop_assert_eq!(error.status, 400),
         }
@@ -559,19 +559,19 @@ fn long_texts_in_many_samples_are_read_once() {
     // Comparing the texts for each sample and location would take an hour.
     let mut request = request();
     let tables = request.dictionary.as_mut().unwrap();
-    let long = tables.string_table.len() as i32;
+    let text_index = tables.string_table.len() as i32;
     tables.string_table.push("long/".repeat(1 << 20));
     let service = tables.attribute_table.len() as i32;
     for key in ["service.name", "thread.name"] {
         let key_strindex = TEXTS.iter().position(|text| *text == key).unwrap() as i32;
         tables.attribute_table.push(KeyValueAndUnit {
             key_strindex,
-            value: any(Value::StringValueStrindex(long)),
+            value: any(Value::StringValueStrindex(text_index)),
             unit_strindex: 0,
         });
     }
     tables.mapping_table.push(Mapping {
-        filename_strindex: long,
+        filename_strindex: text_index,
         ..Mapping::default()
     });
     let mapping_index = tables.mapping_table.len() as i32 - 1;

@@ -351,7 +351,7 @@ mod tests {
             size_of::<otlp::Mapping>(),
             size_of::<otlp::Location>(),
         ];
-        let most = sizes.into_iter().max().unwrap();
-        assert!(2 * most <= MESSAGE_BYTES, "{most}");
+        let max_size = sizes.into_iter().max().unwrap();
+        assert!(2 * max_size <= MESSAGE_BYTES, "{max_size}");
     }
 }

@@ -37,10 +37,10 @@ type Attributes<'a> = Vec<(&'a str, &'a str)>;
 pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceRequest {
     let mut tables = Tables::default();
     let mut resources: Vec<(Attributes<'_>, Vec<otlp::Profile>)> = Vec::new();
-    let mut index_of: HashMap<Attributes<'_>, usize> = HashMap::new();
+    let mut indices: HashMap<Attributes<'_>, usize> = HashMap::new();
     for exported in profiles {
         let attributes = resource(exported.labels);
-        let index = *index_of.entry(attributes.clone()).or_insert_with(|| {
+        let index = *indices.entry(attributes.clone()).or_insert_with(|| {
             resources.push((attributes, Vec::new()));
             resources.len() - 1
         });
@@ -74,12 +74,12 @@ pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceReque
 
 /// Returns the resource attributes for these labels, sorted by the labels' names.
 fn resource(labels: &Labels) -> Attributes<'_> {
-    let sent = labels.iter().filter(|(name, _)| !name.starts_with("__"));
-    let named = sent.map(|(name, value)| match name {
+    let public_labels = labels.iter().filter(|(name, _)| !name.starts_with("__"));
+    let attributes = public_labels.map(|(name, value)| match name {
         SERVICE_NAME => (SERVICE, value),
         name => (name, value),
     });
-    named.collect()
+    attributes.collect()
 }
 
 fn key_value((name, value): (&str, &str)) -> otlp::KeyValue {
@@ -197,10 +197,10 @@ impl<'a> Tables<'a> {
         self.strings.index(text) as i32
     }
 
-    fn value_type(&mut self, of: ValueType<'a>) -> otlp::ValueType {
+    fn value_type(&mut self, value_type: ValueType<'a>) -> otlp::ValueType {
         otlp::ValueType {
-            type_strindex: self.string(of.kind),
-            unit_strindex: self.string(of.unit),
+            type_strindex: self.string(value_type.kind),
+            unit_strindex: self.string(value_type.unit),
         }
     }
 
@@ -360,7 +360,7 @@ mod tests {
 
     /// Returns samples of one type as a reader sees them: frames, mapping and address of each location, labels, and
     /// value.
-    fn seen(profile: &Profile<'_>, kind: usize) -> Vec<String> {
+    fn describe_samples(profile: &Profile<'_>, kind: usize) -> Vec<String> {
         let sample = |sample: usize| {
             let stack = profile.stack(sample).iter().map(|index| {
                 let location = &profile.locations[*index as usize];
@@ -370,14 +370,18 @@ mod tests {
                 };
                 let lines = profile.lines_of(location).iter();
                 let lines = lines.map(|line| (profile.functions[line.function as usize], line.line));
-                let place = (
+                let mapping_fields = (
                     mapping.start,
                     mapping.limit,
                     mapping.offset,
                     mapping.file,
                     mapping.build_id,
                 );
-                format!("{} {place:?} {:?}", location.address, lines.collect::<Vec<_>>())
+                format!(
+                    "{} {mapping_fields:?} {:?}",
+                    location.address,
+                    lines.collect::<Vec<_>>()
+                )
             });
             let mut labels: Vec<String> = profile
                 .labels_of(sample)
@@ -394,8 +398,11 @@ mod tests {
         (0..profile.sample_count()).map(sample).collect()
     }
 
-    fn value_type<'a>(of: &(&'a str, &'a str)) -> ValueType<'a> {
-        ValueType { kind: of.0, unit: of.1 }
+    fn value_type<'a>(pair: &(&'a str, &'a str)) -> ValueType<'a> {
+        ValueType {
+            kind: pair.0,
+            unit: pair.1,
+        }
     }
 
     const TYPES: [(&str, &str); 4] = [
@@ -494,23 +501,23 @@ mod tests {
                 profile,
             });
             let batch = ExportBatch::read(&to_request(&exported), 0).unwrap();
-            let mut read = batch.profiles.iter();
+            let mut decoded = batch.profiles.iter();
             for profile in &profiles {
-                for (kind, of) in profile.sample_types.iter().enumerate() {
-                    let found = read.next().unwrap();
-                    let columns = found.columns.get();
-                    prop_assert_eq!(&columns.sample_types, &[*of]);
+                for (kind, sample_type) in profile.sample_types.iter().enumerate() {
+                    let actual = decoded.next().unwrap();
+                    let columns = actual.columns.get();
+                    prop_assert_eq!(&columns.sample_types, &[*sample_type]);
                     prop_assert_eq!(
                         (columns.period_type, columns.period, columns.time_nanos, columns.duration_nanos),
                         (profile.period_type, profile.period, profile.time_nanos, profile.duration_nanos)
                     );
-                    prop_assert_eq!(seen(columns, 0), seen(profile, kind));
+                    prop_assert_eq!(describe_samples(columns, 0), describe_samples(profile, kind));
                     let expected = labels.with("__otel__", "true");
-                    prop_assert_eq!(&found.labels, &expected);
-                    prop_assert_eq!(found.id.is_empty(), profile.sample_types.len() > 1);
+                    prop_assert_eq!(&actual.labels, &expected);
+                    prop_assert_eq!(actual.id.is_empty(), profile.sample_types.len() > 1);
                 }
             }
-            prop_assert!(read.next().is_none());
+            prop_assert!(decoded.next().is_none());
         }
     }
 }

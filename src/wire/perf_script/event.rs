@@ -20,8 +20,8 @@ pub(crate) struct Event {
     columns: Columns,
 }
 
-/// Reads a profile for each event. Together, the profiles are no larger than `most`.
-pub(crate) fn by_event(text: &str, most: Size) -> Result<Vec<Event>, PerfError> {
+/// Reads a profile for each event. Together, the profiles are no larger than `max_size`.
+pub(crate) fn read_events(text: &str, max_size: Size) -> Result<Vec<Event>, PerfError> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     walk(text, |sample, _| {
         if kinds.iter().all(|kind| kind.event != sample.event) {
@@ -32,7 +32,7 @@ pub(crate) fn by_event(text: &str, most: Size) -> Result<Vec<Event>, PerfError> 
         }
         Ok(())
     })?;
-    let mut room = SizeLimit::new(most);
+    let mut room = SizeLimit::new(max_size);
     let mut events = Vec::new();
     for kind in kinds {
         let mut stacks = Stacks::new(room);

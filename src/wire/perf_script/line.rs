@@ -23,26 +23,28 @@ impl<'a> Sample<'a> {
         let words = || words(line);
         let is_time = |word: &str| {
             let number = word.strip_suffix(':').and_then(|word| word.split_once('.'));
-            number.is_some_and(|(whole, part)| is_number(whole) && is_number(part))
+            number.is_some_and(|(integer, fraction)| is_number(integer) && is_number(fraction))
         };
-        let (time_at, time) = words().find(|(_, word)| is_time(word))?;
-        let mut before = words().take_while(|(at, _)| *at < time_at).collect::<Vec<_>>();
-        before.pop_if(|(_, word)| word.starts_with('[') && word.ends_with(']'));
-        let (process_at, process) = before.pop()?;
+        let (time_offset, time) = words().find(|(_, word)| is_time(word))?;
+        let mut preceding_words = words()
+            .take_while(|(offset, _)| *offset < time_offset)
+            .collect::<Vec<_>>();
+        preceding_words.pop_if(|(_, word)| word.starts_with('[') && word.ends_with(']'));
+        let (process_offset, process) = preceding_words.pop()?;
         if !process
             .split('/')
             .all(|number| is_number(number.trim_start_matches('-')))
         {
             return None;
         }
-        let command = line.get(..process_at)?.trim();
-        let mut after = words().skip_while(|(at, _)| *at < time_at + time.len());
-        let (mut event_at, mut event) = after.next()?;
+        let command = line.get(..process_offset)?.trim();
+        let mut following_words = words().skip_while(|(offset, _)| *offset < time_offset + time.len());
+        let (mut event_offset, mut event) = following_words.next()?;
         let period = event.parse().ok().filter(|period| *period >= 0);
         if period.is_some() {
-            (event_at, event) = after.next()?;
+            (event_offset, event) = following_words.next()?;
         }
-        let rest = line.get(event_at + event.len()..)?;
+        let rest = line.get(event_offset + event.len()..)?;
         Some(Self {
             command,
             period,
@@ -54,10 +56,11 @@ impl<'a> Sample<'a> {
 
 /// Returns true when a word ends with a digit and a colon, as a time does.
 fn may_have_time(line: &[u8]) -> bool {
-    let at = |index: usize| line.get(index).copied();
+    let byte_at = |index: usize| line.get(index).copied();
     memchr::memchr_iter(b':', line).any(|colon| {
-        let before = colon.checked_sub(1).and_then(at);
-        before.is_some_and(|byte| byte.is_ascii_digit()) && at(colon + 1).is_none_or(|byte| byte.is_ascii_whitespace())
+        let preceding_byte = colon.checked_sub(1).and_then(byte_at);
+        preceding_byte.is_some_and(|byte| byte.is_ascii_digit())
+            && byte_at(colon + 1).is_none_or(|byte| byte.is_ascii_whitespace())
     })
 }
 
@@ -91,11 +94,11 @@ fn split_binary(text: &str) -> Option<(&str, &str)> {
     let opens = || memchr::memchr_iter(b'(', bytes).filter(|open| *open > 0 && bytes.get(open - 1) == Some(&b' '));
     let split = |open: usize| Some((inner.get(..open - 1)?, inner.get(open + 1..)?));
     let is_behind_offset = |open: &usize| {
-        let before = inner.get(..open - 1).unwrap_or_default();
-        before == "[unknown]"
-            || before
+        let function = inner.get(..open - 1).unwrap_or_default();
+        function == "[unknown]"
+            || function
                 .rfind('+')
-                .is_some_and(|plus| is_offset(before.get(plus..).unwrap_or_default()))
+                .is_some_and(|plus| is_offset(function.get(plus..).unwrap_or_default()))
     };
     if let Some(open) = opens().find(is_behind_offset) {
         return split(open);
@@ -109,8 +112,8 @@ fn split_binary(text: &str) -> Option<(&str, &str)> {
         }
         depth < 0
     });
-    let belonging = closing.filter(|open| opens().any(|behind_blank| behind_blank == *open));
-    split(belonging.or_else(|| opens().next_back())?)
+    let matching = closing.filter(|open| opens().any(|behind_blank| behind_blank == *open));
+    split(matching.or_else(|| opens().next_back())?)
 }
 
 /// Returns true for an offset such as `+0x1f`.
@@ -153,7 +156,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Sets the source position from a text `file:line`. Ignores any other text.
-    pub(crate) fn set_place(&mut self, text: &'a str) {
+    pub(crate) fn set_location(&mut self, text: &'a str) {
         if let Some((file, line)) = text.rsplit_once(':')
             && let Some(line) = line.parse().ok().filter(|line| *line > 0)
             && !file.is_empty()

@@ -18,7 +18,7 @@ const KNOWN_BYTES: usize = 160;
 pub(super) struct Stacks<'a> {
     tree: CallTree,
     /// Frames of the profile by frame of the file, so that each name is built only once.
-    known: HashMap<Frame<'a>, FrameId>,
+    frame_ids: HashMap<Frame<'a>, FrameId>,
     frames: Vec<Frame<'a>>,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Stacks<'a> {
     pub(super) fn new(room: SizeLimit) -> Self {
         Self {
             tree: CallTree::new(room),
-            known: HashMap::new(),
+            frame_ids: HashMap::new(),
             frames: Vec::new(),
         }
     }
@@ -38,7 +38,7 @@ impl<'a> Stacks<'a> {
         for line in below {
             match (Frame::of(line), self.frames.last_mut()) {
                 (Some(frame), _) => self.frames.push(frame),
-                (None, Some(frame)) => frame.set_place(line.trim()),
+                (None, Some(frame)) => frame.set_location(line.trim()),
                 (None, None) => {}
             }
         }
@@ -52,12 +52,12 @@ impl<'a> Stacks<'a> {
         let tree = &mut self.tree;
         let mut node = tree.call(tree.root(), command)?;
         for frame in self.frames.iter().rev() {
-            let frame = if let Some(known) = self.known.get(frame) {
-                *known
+            let frame = if let Some(frame_id) = self.frame_ids.get(frame) {
+                *frame_id
             } else {
                 let new = self::frame(frame, tree)?;
-                if self.known.len() < MAX_KNOWN {
-                    self.known.insert(*frame, new);
+                if self.frame_ids.len() < MAX_KNOWN {
+                    self.frame_ids.insert(*frame, new);
                 }
                 new
             };
@@ -71,9 +71,9 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Reads all samples of a text and counts each once. The tree is no larger than `most`.
-pub(crate) fn counted(text: &str, most: Size) -> Result<CallTree, PerfError> {
-    let mut stacks = Stacks::new(SizeLimit::new(most));
+/// Reads all samples of a text and counts each once. The tree is no larger than `max_size`.
+pub(crate) fn count_samples(text: &str, max_size: Size) -> Result<CallTree, PerfError> {
+    let mut stacks = Stacks::new(SizeLimit::new(max_size));
     walk(text, |sample, below| stacks.add(sample, below, 1))?;
     Ok(stacks.into_tree())
 }
@@ -81,13 +81,13 @@ pub(crate) fn counted(text: &str, most: Size) -> Result<CallTree, PerfError> {
 /// Returns an upper bound for the size of a text's tree, and for its memory in bytes.
 pub(crate) fn size(text: &[u8]) -> (Size, usize) {
     let lines = 1 + memchr::memchr_iter(b'\n', text).count();
-    let most = Size::MAX;
+    let max_size = Size::MAX;
     let size = Size {
         // The first line of a sample yields up to two calls: the command, and the frame in this line.
-        calls: most.calls.min(lines.saturating_mul(2)),
-        text: most.text.min(text.len().saturating_mul(2)),
-        stacks: most.stacks.min(lines),
-        frames: most.frames.min(lines.saturating_mul(2)),
+        calls: max_size.calls.min(lines.saturating_mul(2)),
+        text: max_size.text.min(text.len().saturating_mul(2)),
+        stacks: max_size.stacks.min(lines),
+        frames: max_size.frames.min(lines.saturating_mul(2)),
     };
     let bytes = size.bytes().saturating_add(lines.min(MAX_KNOWN) * KNOWN_BYTES);
     (size, bytes)
@@ -124,8 +124,8 @@ java  77 12345.688901: cycles: \n\
 
     #[test]
     fn samples_are_stacks_with_the_command_outermost() {
-        let (most, _) = size(TEXT.as_bytes());
-        let tree = counted(TEXT, most).unwrap();
+        let (max_size, _) = size(TEXT.as_bytes());
+        let tree = count_samples(TEXT, max_size).unwrap();
         let (columns, _) = tree.into_columns(Profile::default(), 3).unwrap();
         let columns = columns.unwrap();
         let profile = columns.get();
@@ -133,10 +133,10 @@ java  77 12345.688901: cycles: \n\
             let line = profile.lines_of(&profile.locations[*location as usize])[0];
             profile.functions[line.function as usize].name
         };
-        let mut found: Vec<(Vec<&str>, i64)> = (0..profile.sample_count())
+        let mut stacks: Vec<(Vec<&str>, i64)> = (0..profile.sample_count())
             .map(|sample| (profile.stack(sample).iter().map(name).collect(), profile.values[sample]))
             .collect();
-        found.sort();
+        stacks.sort();
         let first = ["Lcom/shop/Cart;::total", "java"];
         let second = [
             "native_safe_halt",
@@ -145,15 +145,15 @@ java  77 12345.688901: cycles: \n\
             "[libc.so.6 (deleted)]",
             "my program",
         ];
-        assert_eq!(found, [(first.to_vec(), 3), (second.to_vec(), 3)]);
+        assert_eq!(stacks, [(first.to_vec(), 3), (second.to_vec(), 3)]);
     }
 
     #[test]
     fn a_text_needs_no_more_than_its_size_says() {
         let sample = |number: usize| format!("a 1 {number}.5: cycles:\n\t{number:x} f{number}+0x1 (/b{number})\n\n");
         let text: String = (0..2000).map(sample).collect();
-        let (most, bytes) = size(text.as_bytes());
-        assert!(counted(&text, most).is_ok());
-        assert!(most.calls <= 2 * 6001 && bytes > text.len());
+        let (max_size, bytes) = size(text.as_bytes());
+        assert!(count_samples(&text, max_size).is_ok());
+        assert!(max_size.calls <= 2 * 6001 && bytes > text.len());
     }
 }

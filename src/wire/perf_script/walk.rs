@@ -6,7 +6,7 @@ use alluvium_profile::call_tree::LimitExceeded;
 /// Maximum number of lines below a sample: frames and their source positions.
 const MAX_LINES: usize = 8192;
 /// The format is recognised only if the first sample begins within this number of bytes, which include comments.
-const LOOKED_AT_BYTES: usize = 64 << 10;
+const SCANNED_BYTES: usize = 64 << 10;
 
 /// Reason why a text cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub(super) enum Problem {
 
 /// Returns true when the first line that is not a comment begins a sample.
 pub(crate) fn is_like(text: &[u8]) -> bool {
-    let start = text.get(..LOOKED_AT_BYTES).unwrap_or(text);
+    let start = text.get(..SCANNED_BYTES).unwrap_or(text);
     let lines = start.split(|byte| *byte == b'\n');
     let mut lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
     let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'));
@@ -53,19 +53,19 @@ pub(super) fn walk<'a>(
     let mut number = 0;
     for line in text.lines() {
         number += 1;
-        let at = |problem| PerfError { line: number, problem };
+        let line_error = |problem| PerfError { line: number, problem };
         if line.trim().is_empty() {
-            close(&mut open, &mut below).map_err(at)?;
+            close(&mut open, &mut below).map_err(line_error)?;
         } else if line.starts_with('#') {
             // Comments may occur between samples.
         } else if open.is_some() && line.starts_with([' ', '\t']) && Sample::of(line).is_none() {
             if below.len() >= MAX_LINES {
-                return Err(at(Problem::TooDeep { limit: MAX_LINES }));
+                return Err(line_error(Problem::TooDeep { limit: MAX_LINES }));
             }
             below.push(line);
         } else {
-            close(&mut open, &mut below).map_err(at)?;
-            open = Some(Sample::of(line).ok_or_else(|| at(Problem::NotASample))?);
+            close(&mut open, &mut below).map_err(line_error)?;
+            open = Some(Sample::of(line).ok_or_else(|| line_error(Problem::NotASample))?);
         }
     }
     close(&mut open, &mut below).map_err(|problem| PerfError { line: number, problem })
@@ -105,12 +105,12 @@ mod tests {
     #[test]
     fn samples_without_stacks_follow_each_other() {
         let text = "a 1 1.5: cycles: \na 1 [000] 2.5: cycles: \n  b 2/3 3.5: 10 sched:sched_switch: x=1\n";
-        let mut found = Vec::new();
+        let mut samples = Vec::new();
         let take = |sample: &Sample<'_>, below: &[&str]| {
-            found.push((sample.command.to_owned(), below.len()));
+            samples.push((sample.command.to_owned(), below.len()));
             Ok(())
         };
         walk(text, take).unwrap();
-        assert_eq!(found, ["a", "a", "b"].map(|command| (command.to_owned(), 0)));
+        assert_eq!(samples, ["a", "a", "b"].map(|command| (command.to_owned(), 0)));
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::zookeeper::messages::{self, EVENT, Header, MAX_MESSAGE, NO_NODE, PING, Question};
 
 /// Number of nodes to request before reading replies.
-const AT_ONCE: usize = 64;
+const CHUNK_NODES: usize = 64;
 
 /// Reason why a session could not be opened, or why it ended.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum ZooKeeperError {
     Silent(Arc<str>, Duration),
     /// The server violated the protocol.
     #[error("zookeeper at {0}: {1}")]
-    Wrong(Arc<str>, String),
+    Protocol(Arc<str>, String),
     /// The server refused a request about a node.
     #[error("zookeeper at {server} refuses `{path}`: error {code}")]
     Refused {
@@ -62,8 +62,8 @@ pub struct Session {
     number: i32,
     /// Paths of changed nodes that have not been reported to the caller.
     changed: VecDeque<String>,
-    heard: Instant,
-    pinged: Instant,
+    receive_time: Instant,
+    ping_time: Instant,
 }
 
 impl Session {
@@ -91,17 +91,17 @@ impl Session {
             timeout,
             number: 0,
             changed: VecDeque::new(),
-            heard: now,
-            pinged: now,
+            receive_time: now,
+            ping_time: now,
         };
-        let wanted = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        session.send(&messages::connect(wanted)).await?;
+        let requested_millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        session.send(&messages::connect(requested_millis)).await?;
         let answer = session.receive().await?;
-        let given = messages::connected(answer).map_err(|error| session.broken(&error))?;
-        match u64::try_from(given) {
-            Ok(given) if given > 0 => session.timeout = Duration::from_millis(given),
+        let granted_millis = messages::connected(answer).map_err(|error| session.broken(&error))?;
+        match u64::try_from(granted_millis) {
+            Ok(granted_millis) if granted_millis > 0 => session.timeout = Duration::from_millis(granted_millis),
             _ => {
-                return Err(ZooKeeperError::Wrong(
+                return Err(ZooKeeperError::Protocol(
                     server.clone(),
                     "it granted no session".to_owned(),
                 ));
@@ -114,7 +114,7 @@ impl Session {
     /// next change of each existing node.
     pub async fn nodes(&mut self, paths: &[String]) -> Result<Vec<Option<Node>>, ZooKeeperError> {
         let mut nodes = Vec::with_capacity(paths.len());
-        for paths in paths.chunks(AT_ONCE) {
+        for paths in paths.chunks(CHUNK_NODES) {
             let mut questions = BytesMut::new();
             let first = self.number;
             for path in paths {
@@ -140,8 +140,8 @@ impl Session {
         self.number = self.number.wrapping_add(1) & i32::MAX;
         self.send(&messages::question(self.number, Question::Exists, path))
             .await?;
-        let found = self.reply(&mut number, path, |_| Ok(())).await?;
-        self.changed.extend(found.map(|()| path.to_owned()));
+        let reply = self.reply(&mut number, path, |_| Ok(())).await?;
+        self.changed.extend(reply.map(|()| path.to_owned()));
         Ok(())
     }
 
@@ -179,8 +179,8 @@ impl Session {
                 continue;
             }
             if header.number != *number {
-                let wrong = format!("it replied to request {} instead of {number}", header.number);
-                return Err(ZooKeeperError::Wrong(self.server.clone(), wrong));
+                let violation = format!("it replied to request {} instead of {number}", header.number);
+                return Err(ZooKeeperError::Protocol(self.server.clone(), violation));
             }
             return match header.error {
                 0 => read(&mut message).map(Some).map_err(|error| self.broken(&error)),
@@ -205,8 +205,8 @@ impl Session {
             }
             PING => Ok(()),
             number => {
-                let wrong = format!("it replied to request {number}, which was not sent");
-                Err(ZooKeeperError::Wrong(self.server.clone(), wrong))
+                let violation = format!("it replied to request {number}, which was not sent");
+                Err(ZooKeeperError::Protocol(self.server.clone(), violation))
             }
         }
     }
@@ -216,28 +216,28 @@ impl Session {
         loop {
             match messages::message(&mut self.input) {
                 Ok(Some(message)) => {
-                    self.heard = Instant::now();
+                    self.receive_time = Instant::now();
                     return Ok(message);
                 }
                 Ok(None) => {}
                 Err(length) => {
-                    let wrong = format!("it sent a message of {length} bytes, the limit is {MAX_MESSAGE}");
-                    return Err(ZooKeeperError::Wrong(self.server.clone(), wrong));
+                    let violation = format!("it sent a message of {length} bytes, the limit is {MAX_MESSAGE}");
+                    return Err(ZooKeeperError::Protocol(self.server.clone(), violation));
                 }
             }
-            let silent = self.heard + self.timeout;
-            let ping = self.pinged.max(self.heard) + self.timeout / 3;
+            let deadline = self.receive_time + self.timeout;
+            let next_ping = self.ping_time.max(self.receive_time) + self.timeout / 3;
             tokio::select! {
                 read = self.stream.read_buf(&mut self.input) => match read {
                     Ok(0) => return Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
                     Ok(_) => {}
                     Err(error) => return Err(self.lost(error)),
                 },
-                () = tokio::time::sleep_until(silent) => {
+                () = tokio::time::sleep_until(deadline) => {
                     return Err(ZooKeeperError::Silent(self.server.clone(), self.timeout));
                 }
-                () = tokio::time::sleep_until(ping), if ping < silent => {
-                    self.pinged = Instant::now();
+                () = tokio::time::sleep_until(next_ping), if next_ping < deadline => {
+                    self.ping_time = Instant::now();
                     self.send(&messages::ping()).await?;
                 }
             }
@@ -256,6 +256,6 @@ impl Session {
     }
 
     fn broken(&self, error: &TryGetError) -> ZooKeeperError {
-        ZooKeeperError::Wrong(self.server.clone(), format!("a message is too short: {error}"))
+        ZooKeeperError::Protocol(self.server.clone(), format!("a message is too short: {error}"))
     }
 }

@@ -11,12 +11,12 @@ use alluvium_testing::zookeeper::ZooKeeper;
 
 const LONG: Duration = Duration::from_mins(1);
 
-fn short(nodes: &[Option<Node>]) -> Vec<String> {
-    let one = |node: &Option<Node>| match node {
+fn describe(nodes: &[Option<Node>]) -> Vec<String> {
+    let describe_node = |node: &Option<Node>| match node {
         Some(node) => format!("{} {:?}", String::from_utf8_lossy(&node.data), node.children),
         None => "none".to_owned(),
     };
-    nodes.iter().map(one).collect()
+    nodes.iter().map(describe_node).collect()
 }
 
 #[tokio::test]
@@ -25,13 +25,15 @@ async fn nodes_are_read_and_their_changes_are_told() {
     for number in 0..200 {
         server.set(&format!("/a/n{number:03}"), &number.to_string());
     }
-    let gone: Arc<str> = "127.0.0.1:1".into();
-    let mut session = Session::connect(&[gone, server.address.clone()], LONG).await.unwrap();
+    let closed_address: Arc<str> = "127.0.0.1:1".into();
+    let mut session = Session::connect(&[closed_address, server.address.clone()], LONG)
+        .await
+        .unwrap();
     let paths: Vec<String> = (0..200).map(|number| format!("/a/n{number:03}")).collect();
     let nodes = session.nodes(&paths).await.unwrap();
-    assert_eq!(short(&nodes[198..]), ["198 []", "199 []"]);
-    let two = ["/a".to_owned(), "/none".to_owned()];
-    let nodes = session.nodes(&two).await.unwrap();
+    assert_eq!(describe(&nodes[198..]), ["198 []", "199 []"]);
+    let top_paths = ["/a".to_owned(), "/none".to_owned()];
+    let nodes = session.nodes(&top_paths).await.unwrap();
     assert_eq!(nodes[0].as_ref().unwrap().children.len(), 200);
     assert!(nodes[1].is_none());
     session.expect("/none").await.unwrap();
@@ -45,7 +47,10 @@ async fn nodes_are_read_and_their_changes_are_told() {
     assert_eq!(session.changed().await.unwrap(), "/none");
     session.expect("/none").await.unwrap();
     assert_eq!(session.changed_too().as_deref(), Some("/none"), "the node exists");
-    assert_eq!(short(&session.nodes(&["/none".to_owned()]).await.unwrap()), ["now []"]);
+    assert_eq!(
+        describe(&session.nodes(&["/none".to_owned()]).await.unwrap()),
+        ["now []"]
+    );
 
     let error = session.nodes(&["/denied".to_owned()]).await.unwrap_err().to_string();
     assert_eq!(

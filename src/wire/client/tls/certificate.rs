@@ -36,10 +36,10 @@ pub(super) struct Certificate<'a> {
 impl<'a> Certificate<'a> {
     /// Reads a certificate. Returns `None` if the bytes are not a certificate.
     pub(super) fn read(der: &'a [u8]) -> Option<Self> {
-        let mut signed = only(der, SEQUENCE)?;
+        let mut signed = single_element(der, SEQUENCE)?;
         let mut body = next(&mut signed, SEQUENCE)?;
         let version = match body.first() {
-            Some(&VERSION) => match only(next(&mut body, VERSION)?, INTEGER)? {
+            Some(&VERSION) => match single_element(next(&mut body, VERSION)?, INTEGER)? {
                 [number @ 0..=2] => number + 1,
                 _ => return None,
             },
@@ -52,21 +52,21 @@ impl<'a> Certificate<'a> {
         }
         let rest = body;
         let mut key_info = next(&mut body, SEQUENCE)?;
-        let whole = &rest[..rest.len() - body.len()];
+        let full_key_info = &rest[..rest.len() - body.len()];
         let key_algorithm = next(&mut key_info, SEQUENCE)?;
-        let [0, key @ ..] = only(key_info, BIT_STRING)? else {
+        let [0, key @ ..] = single_element(key_info, BIT_STRING)? else {
             return None;
         };
         let mut extensions: &[u8] = &[];
         while !body.is_empty() {
             let (tag, contents) = element(&mut body)?;
             if tag == EXTENSIONS {
-                extensions = only(contents, SEQUENCE)?;
+                extensions = single_element(contents, SEQUENCE)?;
             }
         }
         Some(Self {
             version,
-            key_info: whole,
+            key_info: full_key_info,
             key_algorithm,
             key,
             extensions,
@@ -79,7 +79,7 @@ impl<'a> Certificate<'a> {
         let Some(value) = self.extension(EXTENDED_KEY_USAGE) else {
             return true;
         };
-        let Some(mut purposes) = only(value, SEQUENCE) else {
+        let Some(mut purposes) = single_element(value, SEQUENCE) else {
             return false;
         };
         while let Some(purpose) = next(&mut purposes, OBJECT_IDENTIFIER) {
@@ -97,7 +97,7 @@ impl<'a> Certificate<'a> {
                 if extension.first() == Some(&BOOLEAN) {
                     next(&mut extension, BOOLEAN)?;
                 }
-                return only(extension, OCTET_STRING);
+                return single_element(extension, OCTET_STRING);
             }
         }
         None
@@ -106,9 +106,9 @@ impl<'a> Certificate<'a> {
 
 /// Returns the modulus and the exponent of an RSA key (RFC 8017, appendix A.1.1), without leading zeros.
 pub(super) fn rsa_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut key = only(key, SEQUENCE)?;
+    let mut key = single_element(key, SEQUENCE)?;
     let modulus = positive(next(&mut key, INTEGER)?)?;
-    let exponent = positive(only(key, INTEGER)?)?;
+    let exponent = positive(single_element(key, INTEGER)?)?;
     Some((modulus, exponent))
 }
 
@@ -136,15 +136,15 @@ fn positive(integer: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the contents of the only element in `der`.
-fn only(mut der: &[u8], tag: u8) -> Option<&[u8]> {
+fn single_element(mut der: &[u8], tag: u8) -> Option<&[u8]> {
     let contents = next(&mut der, tag)?;
     der.is_empty().then_some(contents)
 }
 
 /// Removes the next element from `der`. Returns its contents, or `None` if the element has another tag.
 fn next<'a>(der: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
-    let (found, contents) = element(der)?;
-    (found == tag).then_some(contents)
+    let (actual_tag, contents) = element(der)?;
+    (actual_tag == tag).then_some(contents)
 }
 
 /// Removes the next element from `der` and returns its tag and contents. Lengths of 64 KiB or more are rejected.

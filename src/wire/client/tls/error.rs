@@ -6,10 +6,10 @@ use rustls::pki_types::{InvalidDnsNameError, pem};
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A text or file is not PEM, or has none of the expected items.
-    #[error("the {what} is not PEM: {source}")]
+    #[error("the {option} is not PEM: {source}")]
     Pem {
         /// The option that contains the PEM text.
-        what: &'static str,
+        option: &'static str,
         source: pem::Error,
     },
     /// A PEM text contains no certificate.

@@ -73,16 +73,16 @@ pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<Cli
     Ok(config)
 }
 
-fn certificates(pem: &Pem, what: &'static str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
-    pem.certificates().map_err(|error| pem_error(what, error))
+fn certificates(pem: &Pem, option: &'static str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    pem.certificates().map_err(|error| pem_error(option, error))
 }
 
-/// Returns the error for the option `what`.
-fn pem_error(what: &'static str, error: PemError) -> ClientError {
+/// Returns the error for the text or file of an option.
+fn pem_error(option: &'static str, error: PemError) -> ClientError {
     match error {
         PemError::Read { path, source } => ClientError::File { path, source },
-        PemError::NoCertificate => TlsError::NoCertificate(what).into(),
-        PemError::Certificates(source) | PemError::Key(source) => TlsError::Pem { what, source }.into(),
+        PemError::NoCertificate => TlsError::NoCertificate(option).into(),
+        PemError::Certificates(source) | PemError::Key(source) => TlsError::Pem { option, source }.into(),
     }
 }
 

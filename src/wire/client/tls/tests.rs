@@ -49,9 +49,9 @@ impl Folder {
     }
 
     /// Makes `NAME.pem` and `NAME.key`: by default a self-signed authority.
-    fn certificate(&self, name: &str, key: &str, more: &str) {
+    fn certificate(&self, name: &str, key: &str, options: &str) {
         self.openssl(&format!(
-            "req -x509 -newkey {key} -nodes -keyout {name}.key -out {name}.pem -days 30 -subj /CN=127.0.0.1 {more}"
+            "req -x509 -newkey {key} -nodes -keyout {name}.key -out {name}.pem -days 30 -subj /CN=127.0.0.1 {options}"
         ));
     }
 
@@ -77,7 +77,7 @@ impl Folder {
         new
     }
 
-    fn ask_by(&self, name: &str, options: &TlsOptions, more: &str) -> Result<String, String> {
+    fn ask_by(&self, name: &str, options: &TlsOptions, server_options: &str) -> Result<String, String> {
         let mut command = Command::new("openssl");
         command.args([
             "s_server",
@@ -88,7 +88,9 @@ impl Folder {
             "DEFAULT:@SECLEVEL=0",
         ]);
         command.args(["-cert", &format!("{name}.pem"), "-key", &format!("{name}.key")]);
-        command.args(more.split_whitespace()).current_dir(self.0.path());
+        command
+            .args(server_options.split_whitespace())
+            .current_dir(self.0.path());
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -100,8 +102,8 @@ impl Folder {
         let config = Arc::new(configure(options, &[]).unwrap());
         let mut connection = rustls::ClientConnection::new(config, localhost()).unwrap();
         let mut stream = rustls::Stream::new(&mut connection, &mut stream);
-        let asked = stream.write_all(b"GET / HTTP/1.0\r\n\r\n");
-        asked.map_err(|error| error.to_string())?;
+        let write_result = stream.write_all(b"GET / HTTP/1.0\r\n\r\n");
+        write_result.map_err(|error| error.to_string())?;
         let mut status = [0; 12];
         stream.read_exact(&mut status).unwrap();
         Ok(String::from_utf8_lossy(&status).into_owned())
@@ -327,9 +329,12 @@ fn a_signature_fits_one_key_one_message_and_one_algorithm() {
                 );
                 assert!(!verify(b"messages", &signature), "{scheme}: another message");
                 for byte in 0..signature.len() {
-                    let mut wrong = signature.clone();
-                    wrong[byte] ^= 1;
-                    assert!(!is_right || !verify(b"message", &wrong), "{scheme}: byte {byte}");
+                    let mut damaged_signature = signature.clone();
+                    damaged_signature[byte] ^= 1;
+                    assert!(
+                        !is_right || !verify(b"message", &damaged_signature),
+                        "{scheme}: byte {byte}"
+                    );
                 }
                 assert!(!verify(b"message", &signature[1..]), "{scheme}: too short");
                 assert!(

@@ -54,9 +54,9 @@ impl<'a> Blobs<'a> {
         let start = block.position();
         let length = usize::from(block.u16()?);
         let flags = block.u16()?;
-        let read = block.position() - start;
-        let Some(rest) = length.checked_sub(read) else {
-            return Err(block.wrong("the header of a block is too short"));
+        let consumed_bytes = block.position() - start;
+        let Some(rest) = length.checked_sub(consumed_bytes) else {
+            return Err(block.malformed("the header of a block is too short"));
         };
         block.bytes(rest)?;
         Ok(Self {

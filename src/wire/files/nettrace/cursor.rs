@@ -5,15 +5,15 @@ use alluvium_profile::call_tree::LimitExceeded;
 /// An error in a file, with its offset in bytes if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
-    #[error("byte {at}: {needed} bytes are missing")]
-    Short { at: usize, needed: usize },
-    #[error("byte {at}: {what}")]
-    Malformed { at: usize, what: &'static str },
-    #[error("byte {at}: there are more than {limit} {what}")]
+    #[error("byte {position}: {needed} bytes are missing")]
+    Short { position: usize, needed: usize },
+    #[error("byte {position}: {reason}")]
+    Malformed { position: usize, reason: &'static str },
+    #[error("byte {position}: there are more than {limit} {parts}")]
     TooManyParts {
-        at: usize,
+        position: usize,
         limit: usize,
-        what: &'static str,
+        parts: &'static str,
     },
     #[error(
         "its version is {0}, but only versions 4 and 5 are supported: collect with `dotnet-trace collect`, or \
@@ -21,7 +21,7 @@ pub(super) enum Problem {
     )]
     Version(u32),
     #[error("it does not describe the trace: the object `Trace` is missing")]
-    NoAbout,
+    NoHeader,
     #[error(
         "it has no thread samples: collect with the provider `Microsoft-DotNETCore-SampleProfiler`, as the \
             default profile of `dotnet-trace collect` does"
@@ -57,17 +57,17 @@ impl<'a> Cursor<'a> {
         self.position >= self.data.len()
     }
 
-    pub(super) fn wrong(&self, what: &'static str) -> Problem {
+    pub(super) fn malformed(&self, reason: &'static str) -> Problem {
         Problem::Malformed {
-            at: self.position,
-            what,
+            position: self.position,
+            reason,
         }
     }
 
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Problem> {
         let end = self.position.saturating_add(length);
         let bytes = self.data.get(self.position..end).ok_or(Problem::Short {
-            at: self.position,
+            position: self.position,
             needed: end.saturating_sub(self.data.len()),
         })?;
         self.position = end;
@@ -107,13 +107,13 @@ impl<'a> Cursor<'a> {
                 return Ok(number);
             }
         }
-        Err(self.wrong("a number does not end"))
+        Err(self.malformed("a number does not end"))
     }
 
     /// Reads a number of variable length that has at most 32 bits.
     pub(super) fn small_number(&mut self) -> Result<u32, Problem> {
         let number = self.number()?;
-        u32::try_from(number).map_err(|_| self.wrong("a number has more than 32 bits"))
+        u32::try_from(number).map_err(|_| self.malformed("a number has more than 32 bits"))
     }
 
     /// Reads the bytes of a UTF-16 text, without the terminating zero.
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
         let rest = self.data.get(self.position..).unwrap_or_default();
         let units = rest.as_chunks::<2>().0;
         let Some(length) = units.iter().position(|unit| *unit == [0; 2]) else {
-            return Err(self.wrong("a text does not end"));
+            return Err(self.malformed("a text does not end"));
         };
         let bytes = self.bytes(2 * length)?;
         self.bytes(2)?;
@@ -138,8 +138,8 @@ impl<'a> Cursor<'a> {
 
     /// Skips to a multiple of four bytes.
     pub(super) fn align(&mut self) -> Result<(), Problem> {
-        let over = self.position % 4;
-        self.bytes((4 - over) % 4).map(|_| ())
+        let remainder = self.position % 4;
+        self.bytes((4 - remainder) % 4).map(|_| ())
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) struct Text<'a>(&'a [u8]);
 
 impl Text<'_> {
     /// Returns true when the text is equal to `ascii`.
-    pub(super) fn is(self, ascii: &str) -> bool {
+    pub(super) fn equals(self, ascii: &str) -> bool {
         let units = self.0.as_chunks::<2>().0;
         units.len() == ascii.len() && units.iter().zip(ascii.bytes()).all(|(unit, byte)| *unit == [byte, 0])
     }

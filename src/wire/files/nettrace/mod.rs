@@ -43,7 +43,7 @@ const MAX_STACKS: usize = 1 << 20;
 const MAX_THREADS: usize = 1 << 16;
 /// Maximum total length in bytes of the texts from which the names of a profile are built. A method may occur often,
 /// and one long text may be part of many names.
-const MAX_NAMED: usize = 64 << 20;
+const MAX_NAME_BYTES: usize = 64 << 20;
 
 /// Payload of a sample taken in managed code.
 const MANAGED: u32 = 2;
@@ -55,7 +55,7 @@ const MAX_INTERVAL_NANOS: u32 = 1_000_000_000;
 
 /// Reads the profiles of a file.
 pub(super) fn read(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
-    profiles(plain).map_err(|problem| FileFormat::Nettrace.wrong(&problem))
+    profiles(plain).map_err(|problem| FileFormat::Nettrace.invalid(&problem))
 }
 
 fn profiles(plain: &[u8]) -> Result<Vec<ImportedProfile>, Problem> {
@@ -65,14 +65,14 @@ fn profiles(plain: &[u8]) -> Result<Vec<ImportedProfile>, Problem> {
         return Err(Problem::Version(cursor.u32()?));
     }
     if cursor.bytes(SERIALIZATION.len())? != SERIALIZATION {
-        return Err(cursor.wrong("it is not serialized by `!FastSerialization.1`"));
+        return Err(cursor.malformed("it is not serialized by `!FastSerialization.1`"));
     }
     let mut trace = Trace::default();
     loop {
         match cursor.u8()? {
             NULL => break,
             BEGIN => object(&mut trace, &mut cursor)?,
-            _ => return Err(cursor.wrong("no object begins here")),
+            _ => return Err(cursor.malformed("no object begins here")),
         }
     }
     trace.finish()
@@ -81,7 +81,7 @@ fn profiles(plain: &[u8]) -> Result<Vec<ImportedProfile>, Problem> {
 /// Reads the object after the tag that begins it.
 fn object<'a>(trace: &mut Trace<'a>, cursor: &mut Cursor<'a>) -> Result<(), Problem> {
     if cursor.bytes(2)? != [BEGIN, NULL] {
-        return Err(cursor.wrong("an object has no type"));
+        return Err(cursor.malformed("an object has no type"));
     }
     let _version = cursor.u32()?;
     let least_version = cursor.u32()?;
@@ -92,7 +92,7 @@ fn object<'a>(trace: &mut Trace<'a>, cursor: &mut Cursor<'a>) -> Result<(), Prob
         if least_version > NEWEST {
             return Err(Problem::Version(least_version));
         }
-        trace.about = Some(About::read(cursor)?);
+        trace.header = Some(TraceHeader::read(cursor)?);
     } else {
         let length = cursor.u32()?;
         cursor.align()?;
@@ -112,13 +112,13 @@ fn object<'a>(trace: &mut Trace<'a>, cursor: &mut Cursor<'a>) -> Result<(), Prob
 fn end(cursor: &mut Cursor<'_>) -> Result<(), Problem> {
     match cursor.u8()? {
         END => Ok(()),
-        _ => Err(cursor.wrong("an object does not end here")),
+        _ => Err(cursor.malformed("an object does not end here")),
     }
 }
 
 /// Data about the whole trace, from the first object.
 #[derive(Debug, Clone, Copy)]
-struct About {
+struct TraceHeader {
     time_nanos: i64,
     /// Clock ticks at the beginning of the trace, and ticks per second.
     start: u64,
@@ -127,13 +127,13 @@ struct About {
     interval_nanos: u32,
 }
 
-impl About {
+impl TraceHeader {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Problem> {
         let mut date = [0; 8];
         for part in &mut date {
             *part = cursor.u16()?;
         }
-        let about = Self {
+        let header = Self {
             time_nanos: unix_nanos(date).unwrap_or(0),
             start: cursor.u64()?,
             frequency: cursor.u64()?,
@@ -144,13 +144,13 @@ impl About {
                 cursor.u32()?
             },
         };
-        if about.frequency == 0 {
-            return Err(cursor.wrong("the clock has no frequency"));
+        if header.frequency == 0 {
+            return Err(cursor.malformed("the clock has no frequency"));
         }
-        if !matches!(about.pointer_bytes, 4 | 8) {
-            return Err(cursor.wrong("addresses have neither four nor eight bytes"));
+        if !matches!(header.pointer_bytes, 4 | 8) {
+            return Err(cursor.malformed("addresses have neither four nor eight bytes"));
         }
-        Ok(about)
+        Ok(header)
     }
 
     fn nanos(&self, ticks: u64) -> i64 {
@@ -185,10 +185,10 @@ impl Kind {
     fn of(provider: Text<'_>, event: u32) -> Option<Self> {
         // The runtime reports code that is loaded or unloaded during the trace. The rundown provider reports all code
         // at the beginning and the end of the trace.
-        let is_runtime = || provider.is("Microsoft-Windows-DotNETRuntime");
-        let is_rundown = || provider.is("Microsoft-Windows-DotNETRuntimeRundown");
+        let is_runtime = || provider.equals("Microsoft-Windows-DotNETRuntime");
+        let is_rundown = || provider.equals("Microsoft-Windows-DotNETRuntimeRundown");
         match event {
-            0 if provider.is("Microsoft-DotNETCore-SampleProfiler") => Some(Self::Sample),
+            0 if provider.equals("Microsoft-DotNETCore-SampleProfiler") => Some(Self::Sample),
             143 | 144 if is_runtime() || is_rundown() => Some(Self::Method),
             152 | 153 if is_runtime() => Some(Self::Module),
             153 | 154 if is_rundown() => Some(Self::Module),
@@ -215,12 +215,12 @@ struct Last {
 /// The contents of a file that have been read so far.
 #[derive(Default)]
 struct Trace<'a> {
-    about: Option<About>,
+    header: Option<TraceHeader>,
     kinds: HashMap<u32, Kind>,
     /// Index in `times` for each stack that events may refer to.
     stacks: HashMap<u32, usize>,
     /// Index in `times` for each list of addresses.
-    known: HashMap<&'a [u8], usize>,
+    stack_indices: HashMap<&'a [u8], usize>,
     times: Vec<Stack<'a>>,
     threads: HashMap<u64, Last>,
     last_time: u64,
@@ -252,9 +252,9 @@ impl<'a> Trace<'a> {
             let stack = self.stack(addresses, block.position())?;
             if self.stacks.len() >= MAX_LIVE_STACKS {
                 return Err(Problem::TooManyParts {
-                    at: block.position(),
+                    position: block.position(),
                     limit: MAX_LIVE_STACKS,
-                    what: "stacks without a sequence point between them",
+                    parts: "stacks without a sequence point between them",
                 });
             }
             self.stacks.insert(first.wrapping_add(offset), stack);
@@ -262,17 +262,17 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// Returns the index of a stack; `at` is the position for errors.
-    fn stack(&mut self, addresses: &'a [u8], at: usize) -> Result<usize, Problem> {
-        match self.known.entry(addresses) {
-            Entry::Occupied(known) => Ok(*known.get()),
+    /// Returns the index of a stack; `position` is the position for errors.
+    fn stack(&mut self, addresses: &'a [u8], position: usize) -> Result<usize, Problem> {
+        match self.stack_indices.entry(addresses) {
+            Entry::Occupied(occupied) => Ok(*occupied.get()),
             Entry::Vacant(_) if self.times.len() >= MAX_STACKS => Err(Problem::TooManyParts {
-                at,
+                position,
                 limit: MAX_STACKS,
-                what: "stacks",
+                parts: "stacks",
             }),
-            Entry::Vacant(place) => {
-                let index = *place.insert(self.times.len());
+            Entry::Vacant(vacant) => {
+                let index = *vacant.insert(self.times.len());
                 self.times.push(Stack {
                     addresses,
                     wall: 0,
@@ -299,11 +299,11 @@ impl<'a> Trace<'a> {
 
     fn add_sample(&mut self, mut event: Event<'a>) -> Result<(), Problem> {
         let is_managed = event.payload.u32()? == MANAGED;
-        let at = event.payload.position();
+        let position = event.payload.position();
         // A sample whose stack was lost has no known frames.
         let stack = match self.stacks.get(&event.stack) {
             Some(stack) => *stack,
-            None => self.stack(&[], at)?,
+            None => self.stack(&[], position)?,
         };
         self.last_time = self.last_time.max(event.time);
         let last = Last {
@@ -315,9 +315,9 @@ impl<'a> Trace<'a> {
             self.add(&before, event.time.saturating_sub(before.time));
         } else if self.threads.len() > MAX_THREADS {
             return Err(Problem::TooManyParts {
-                at,
+                position,
                 limit: MAX_THREADS,
-                what: "threads",
+                parts: "threads",
             });
         }
         Ok(())
@@ -334,7 +334,7 @@ impl<'a> Trace<'a> {
     }
 
     fn finish(mut self) -> Result<Vec<ImportedProfile>, Problem> {
-        let about = self.about.ok_or(Problem::NoAbout)?;
+        let header = self.header.ok_or(Problem::NoHeader)?;
         if self.threads.is_empty() {
             return Err(Problem::NoSamples);
         }
@@ -342,28 +342,28 @@ impl<'a> Trace<'a> {
             return Err(Problem::NoNames);
         }
         for (_, last) in std::mem::take(&mut self.threads) {
-            self.add(&last, about.interval_ticks());
+            self.add(&last, header.interval_ticks());
         }
         self.names.sort();
-        let cpu = self.profile(&about, ["process_cpu", "cpu"], |stack| stack.managed)?;
-        let wall = self.profile(&about, ["wall", "wall"], |stack| stack.wall)?;
+        let cpu = self.profile(&header, ["process_cpu", "cpu"], |stack| stack.managed)?;
+        let wall = self.profile(&header, ["wall", "wall"], |stack| stack.wall)?;
         Ok(cpu.into_iter().chain(wall).collect())
     }
 
     fn profile(
         &self,
-        about: &About,
+        header: &TraceHeader,
         [name, kind]: [&str; 2],
         ticks: impl Fn(&Stack<'_>) -> u64,
     ) -> Result<Option<ImportedProfile>, Problem> {
         let mut tree = CallTree::new(SizeLimit::new(Size::MAX));
         let mut frames = Frames {
-            known: vec![None; self.names.len()],
-            named: 0,
+            ids: vec![None; self.names.len()],
+            name_bytes: 0,
         };
         let unknown = tree.frame("[unknown]", "", 0)?;
         for stack in &self.times {
-            let value = about.nanos(ticks(stack));
+            let value = header.nanos(ticks(stack));
             if value == 0 {
                 continue;
             }
@@ -371,7 +371,7 @@ impl<'a> Trace<'a> {
             if stack.addresses.is_empty() {
                 node = tree.call_frame(node, unknown)?;
             }
-            for (index, address) in stack.addresses.chunks_exact(about.pointer_bytes).enumerate().rev() {
+            for (index, address) in stack.addresses.chunks_exact(header.pointer_bytes).enumerate().rev() {
                 // A return address is after the call, which may be the last instruction of a method.
                 let address = number(address).saturating_sub(u64::from(index > 0));
                 let frame = match self.names.find(address) {
@@ -386,26 +386,26 @@ impl<'a> Trace<'a> {
             name,
             kind,
             unit: "nanoseconds",
-            period: about.interval_nanos.into(),
-            time_nanos: about.time_nanos,
-            duration_nanos: about.nanos(self.last_time.saturating_sub(about.start)),
+            period: header.interval_nanos.into(),
+            time_nanos: header.time_nanos,
+            duration_nanos: header.nanos(self.last_time.saturating_sub(header.start)),
         };
         Ok(ImportedProfile::of_tree(tree, meaning)?)
     }
 
     /// Returns the frame of a method. Its name is built only once.
     fn frame(&self, tree: &mut CallTree, frames: &mut Frames, method: usize) -> Result<FrameId, Problem> {
-        if let Some(known) = frames.known.get(method).copied().flatten() {
-            return Ok(known);
+        if let Some(frame_id) = frames.ids.get(method).copied().flatten() {
+            return Ok(frame_id);
         }
-        frames.named = frames.named.saturating_add(self.names.length(method));
-        if frames.named > MAX_NAMED {
-            return Err(Problem::Names(MAX_NAMED));
+        frames.name_bytes = frames.name_bytes.saturating_add(self.names.length(method));
+        if frames.name_bytes > MAX_NAME_BYTES {
+            return Err(Problem::Names(MAX_NAME_BYTES));
         }
         let (name, file) = self.names.name(method);
         let frame = tree.frame_in(&name, "", 0, &file)?;
-        if let Some(known) = frames.known.get_mut(method) {
-            *known = Some(frame);
+        if let Some(entry) = frames.ids.get_mut(method) {
+            *entry = Some(frame);
         }
         Ok(frame)
     }
@@ -413,9 +413,9 @@ impl<'a> Trace<'a> {
 
 /// Frames of a profile by method.
 struct Frames {
-    known: Vec<Option<FrameId>>,
+    ids: Vec<Option<FrameId>>,
     /// Total length in bytes of the texts from which the names were built so far.
-    named: usize,
+    name_bytes: usize,
 }
 
 /// Decodes an address of four or eight bytes.

@@ -64,8 +64,8 @@ impl<'a> Names<'a> {
 
     /// Returns the index of the method whose code contains an address.
     pub(super) fn find(&self, address: u64) -> Option<usize> {
-        let behind = self.methods.partition_point(|method| method.start <= address);
-        let index = behind.checked_sub(1)?;
+        let next_index = self.methods.partition_point(|method| method.start <= address);
+        let index = next_index.checked_sub(1)?;
         let method = self.methods.get(index)?;
         (address - method.start < u64::from(method.size)).then_some(index)
     }
@@ -107,7 +107,7 @@ impl<'a> Names<'a> {
         name.push_str(
             signature
                 .find('(')
-                .and_then(|at| signature.get(at..))
+                .and_then(|offset| signature.get(offset..))
                 .unwrap_or_default(),
         );
         (name, file)

@@ -86,7 +86,7 @@ fn descriptions(file: &mut Vec<u8>) {
 fn samples(file: &mut Vec<u8>) {
     // The return address of the call to `work` is directly after the end of `Main`.
     stacks(file, 7, &[&[0x2004, 0x1010], &[0x1008], &[0x9000, 0x1010]]);
-    let sample = |thread, stack, time, state: u32| event(1, thread, stack, time, &state.to_le_bytes());
+    let sample = |thread, stack, time, code_type: u32| event(1, thread, stack, time, &code_type.to_le_bytes());
     let first = [
         sample(1, 7, 4010, 2),
         sample(2, 9, 4010, 1),
@@ -128,7 +128,7 @@ fn time_in_managed_code_and_all_time_are_told_apart() {
     names(&mut file);
     file.push(1);
     let profiles = read(&file).unwrap();
-    let told: Vec<_> = profiles
+    let summaries: Vec<_> = profiles
         .iter()
         .map(|imported| {
             let profile = imported.columns.get();
@@ -155,10 +155,10 @@ fn time_in_managed_code_and_all_time_are_told_apart() {
         stack("main;w\u{f6}rk", 20),
         stack("[unknown]", 10),
     ];
-    assert_eq!(told[0], ("process_cpu", "cpu", cpu));
+    assert_eq!(summaries[0], ("process_cpu", "cpu", cpu));
     let mut wall = wall;
     wall.sort();
-    assert_eq!(told[1], ("wall", "wall", wall));
+    assert_eq!(summaries[1], ("wall", "wall", wall));
     let profile = profiles[1].columns.get();
     assert_eq!(profile.mappings[0].file, "C:\\srv\\Shop.dll");
     assert_eq!(profile.period, 10_000_000);
@@ -191,22 +191,26 @@ fn a_long_text_in_the_names_of_many_methods_is_refused() {
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     let error = |file: &[u8]| read(file).unwrap_err().to_string();
-    let whole = |parts: &[fn(&mut Vec<u8>)]| {
+    let build = |parts: &[fn(&mut Vec<u8>)]| {
         let mut file = beginning(5);
         parts.iter().for_each(|part| part(&mut file));
         file.push(1);
         file
     };
-    assert!(read(&whole(&[descriptions, samples, names])).is_ok());
-    assert!(error(&whole(&[descriptions, names])).contains("it has no thread samples"));
-    assert!(error(&whole(&[descriptions, samples])).contains("it has no method names"));
+    assert!(read(&build(&[descriptions, samples, names])).is_ok());
+    assert!(error(&build(&[descriptions, names])).contains("it has no thread samples"));
+    assert!(error(&build(&[descriptions, samples])).contains("it has no method names"));
     let mut newer = beginning(6);
     newer.push(1);
     assert!(error(&newer).contains("its version is 6"));
-    let mut cut = whole(&[descriptions, samples, names]);
-    cut.truncate(300);
-    assert!(error(&cut).ends_with(" bytes are missing"), "{}", error(&cut));
-    let mut other = whole(&[]);
+    let mut truncated = build(&[descriptions, samples, names]);
+    truncated.truncate(300);
+    assert!(
+        error(&truncated).ends_with(" bytes are missing"),
+        "{}",
+        error(&truncated)
+    );
+    let mut other = build(&[]);
     let end = other.len() - 1;
     other[end] = 9;
     let text = error(&other);

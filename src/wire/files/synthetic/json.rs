@@ -130,9 +130,9 @@ pub(super) fn durations(stacks: &Stacks<'_>) -> String {
     for (leaf, ticks) in &stacks.samples {
         let mut path = stacks.path(*leaf);
         path.reverse();
-        let same = path.iter().zip(&open).take_while(|(new, old)| new == old).count();
-        events.extend(open.drain(same..).rev().map(|frame| event("E", frame, time)));
-        events.extend(path[same..].iter().map(|frame| event("B", *frame, time)));
+        let common_depth = path.iter().zip(&open).take_while(|(new, old)| new == old).count();
+        events.extend(open.drain(common_depth..).rev().map(|frame| event("E", frame, time)));
+        events.extend(path[common_depth..].iter().map(|frame| event("B", *frame, time)));
         open = path;
         time += ticks * TICK_MICROS;
     }

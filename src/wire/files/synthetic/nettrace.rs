@@ -49,15 +49,20 @@ pub(super) fn file(stacks: &Stacks<'_>) -> Vec<u8> {
         }
         block(&mut file, "StackBlock", &content);
         // The first event of a block states its time, each later event the time since the preceding event.
-        let mut since = time;
+        let mut delta = time;
         let blobs = (1u64..).zip(samples).map(|(stack, (_, ticks))| {
-            let lasts = (ticks * TICK_NANOS) as u64;
-            time += lasts;
-            blob(SAMPLE, stack, std::mem::replace(&mut since, lasts), &2u32.to_le_bytes())
+            let duration = (ticks * TICK_NANOS) as u64;
+            time += duration;
+            blob(
+                SAMPLE,
+                stack,
+                std::mem::replace(&mut delta, duration),
+                &2u32.to_le_bytes(),
+            )
         });
         let mut blobs: Vec<Vec<u8>> = blobs.collect();
         if (part + 1) * BLOCK >= stacks.samples.len() {
-            blobs.push(blob(SAMPLE, 0, since, &2u32.to_le_bytes()));
+            blobs.push(blob(SAMPLE, 0, delta, &2u32.to_le_bytes()));
         }
         block(&mut file, "EventBlock", &events(blobs));
         let sequence_point = [&time.to_le_bytes()[..], &[0; 4]].concat();
@@ -98,9 +103,9 @@ fn number(mut number: u64) -> Vec<u8> {
 }
 
 /// Returns an event of thread 18. Its compressed header contains the kind, thread, stack, time and length.
-fn blob(kind: u64, stack: u64, since: u64, payload: &[u8]) -> Vec<u8> {
+fn blob(kind: u64, stack: u64, delta: u64, payload: &[u8]) -> Vec<u8> {
     let mut blob = vec![1 | 4 | 8 | 128];
-    for field in [kind, 18, stack, since, payload.len() as u64] {
+    for field in [kind, 18, stack, delta, payload.len() as u64] {
         blob.extend(number(field));
     }
     blob.extend(payload);

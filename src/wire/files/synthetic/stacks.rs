@@ -69,8 +69,8 @@ impl<'a> Stacks<'a> {
 }
 
 /// Returns the index of an item, and adds the item if it is new.
-fn index<T: Copy + Eq + std::hash::Hash>(items: &mut Vec<T>, known: &mut HashMap<T, usize>, item: T) -> usize {
-    *known.entry(item).or_insert_with(|| {
+fn index<T: Copy + Eq + std::hash::Hash>(items: &mut Vec<T>, indices: &mut HashMap<T, usize>, item: T) -> usize {
+    *indices.entry(item).or_insert_with(|| {
         items.push(item);
         items.len() - 1
     })

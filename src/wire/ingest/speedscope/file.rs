@@ -82,22 +82,22 @@ pub(super) enum EventKind {
 /// because dotnet-trace wrote some numbers as text until 2021.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
-    Whole(i64),
+    Integer(i64),
     Real(f64),
 }
 
 impl Default for Amount {
     fn default() -> Self {
-        Self::Whole(0)
+        Self::Integer(0)
     }
 }
 
 impl Amount {
     /// Returns the difference between this number and `start`, multiplied by `scale` and rounded to a whole number.
     /// Returns `None` if the result does not fit into 64 bits.
-    pub(super) fn since(self, start: Self, scale: i64) -> Option<i64> {
+    pub(super) fn scaled_difference(self, start: Self, scale: i64) -> Option<i64> {
         match (self, start) {
-            (Self::Whole(end), Self::Whole(start)) => {
+            (Self::Integer(end), Self::Integer(start)) => {
                 let difference = i128::from(end) - i128::from(start);
                 i64::try_from(difference * i128::from(scale)).ok()
             }
@@ -112,14 +112,14 @@ impl Amount {
     /// Returns the number as a line number, or 0 if it is not a valid line number.
     pub(super) fn line(self) -> i64 {
         match self {
-            Self::Whole(line) => line.max(0),
+            Self::Integer(line) => line.max(0),
             Self::Real(_) => 0,
         }
     }
 
     fn real(self) -> f64 {
         match self {
-            Self::Whole(number) => number as f64,
+            Self::Integer(number) => number as f64,
             Self::Real(number) => number,
         }
     }
@@ -137,11 +137,11 @@ impl<'de> Deserialize<'de> for Amount {
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Amount, E> {
-                Ok(Amount::Whole(number))
+                Ok(Amount::Integer(number))
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<Amount, E> {
-                Ok(i64::try_from(number).map_or(Amount::Real(number as f64), Amount::Whole))
+                Ok(i64::try_from(number).map_or(Amount::Real(number as f64), Amount::Integer))
             }
 
             fn visit_f64<E: Error>(self, number: f64) -> Result<Amount, E> {
@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for Amount {
                 let real = || text.parse().ok().filter(|number: &f64| number.is_finite());
                 let number = text
                     .parse()
-                    .map(Amount::Whole)
+                    .map(Amount::Integer)
                     .ok()
                     .or_else(|| real().map(Amount::Real));
                 let shown = || text.chars().take(40).collect::<String>();
@@ -247,12 +247,12 @@ mod tests {
     #[test]
     fn numbers_keep_their_digits_and_differences_are_rounded() {
         let read = |text: &str| serde_json::from_str::<Amount>(text).unwrap();
-        assert_eq!(read("1700000000000000001"), Amount::Whole(1_700_000_000_000_000_001));
+        assert_eq!(read("1700000000000000001"), Amount::Integer(1_700_000_000_000_000_001));
         assert_eq!(read("18446744073709551615"), Amount::Real(18_446_744_073_709_551_615.0));
-        assert_eq!(read("\"7\""), Amount::Whole(7));
+        assert_eq!(read("\"7\""), Amount::Integer(7));
         assert_eq!(read("\"0.25\""), Amount::Real(0.25));
-        for bad in ["\"\"", "\"x\"", "\"inf\"", "true", "null"] {
-            assert!(serde_json::from_str::<Amount>(bad).is_err(), "{bad}");
+        for text in ["\"\"", "\"x\"", "\"inf\"", "true", "null"] {
+            assert!(serde_json::from_str::<Amount>(text).is_err(), "{text}");
         }
         for (end, start, scale, expected) in [
             ("1700000000000000001", "1700000000000000000", 1, Some(1)),
@@ -265,7 +265,11 @@ mod tests {
             ("1e300", "0", 1, None),
             ("9223372036854775808", "0", 1, None),
         ] {
-            assert_eq!(read(end).since(read(start), scale), expected, "{end} {start} {scale}");
+            assert_eq!(
+                read(end).scaled_difference(read(start), scale),
+                expected,
+                "{end} {start} {scale}"
+            );
         }
         assert_eq!([read("7"), read("-7"), read("7.5")].map(Amount::line), [7, 0, 0]);
     }
@@ -275,8 +279,8 @@ mod tests {
         let read: Samples = serde_json::from_str("[[1, 2], [], [3]]").unwrap();
         assert_eq!(read.len(), 3);
         assert_eq!(read.stacks().collect::<Vec<_>>(), [&[1, 2][..], &[], &[3]]);
-        for bad in ["[1]", "[[-1]]", "[[4294967296]]", "[[1.5]]", "{}"] {
-            assert!(serde_json::from_str::<Samples>(bad).is_err(), "{bad}");
+        for text in ["[1]", "[[-1]]", "[[4294967296]]", "[[1.5]]", "{}"] {
+            assert!(serde_json::from_str::<Samples>(text).is_err(), "{text}");
         }
     }
 }

@@ -65,14 +65,14 @@ impl Outline {
     fn of(json: &[u8]) -> Self {
         let objects = memchr::memchr_iter(b'{', json).count();
         let elements = objects + memchr::memchr2_iter(b',', b'[', json).count();
-        let most = Size::MAX;
+        let max_size = Size::MAX;
         let frames = FREE_FRAMES.saturating_add(elements.saturating_mul(FRAMES_OF_ELEMENT));
         let size = Size {
-            calls: most.calls.min(elements),
+            calls: max_size.calls.min(elements),
             // If several profiles share a frame, each has its own copy of the name.
-            text: most.text.min(json.len().saturating_mul(4)),
-            stacks: most.stacks.min(elements),
-            frames: most.frames.min(frames),
+            text: max_size.text.min(json.len().saturating_mul(4)),
+            stacks: max_size.stacks.min(elements),
+            frames: max_size.frames.min(frames),
         };
         Self {
             objects,
@@ -120,17 +120,17 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     let profiles = file.profiles.len();
     let mut room = SizeLimit::new(Outline::of(json).size);
     let mut decoded = Vec::new();
-    for ((name, _), parts) in by_name_and_unit(&file.profiles) {
+    for ((name, _), parts) in group_by_name_and_unit(&file.profiles) {
         let Some((first, _)) = parts.first() else { continue };
         let (meaning, scale) = meaning_of(first, query, profiles)?;
         let mut stacks = Stacks::new(room, &file.shared.frames);
         for (profile, index) in &parts {
-            let added = stacks.add(profile, scale);
-            added.map_err(|error| refused(&error, *index))?;
+            let result = stacks.add(profile, scale);
+            result.map_err(|error| refused(&error, *index))?;
         }
-        let mut about = meaning.profile(query);
-        if about.duration_nanos == 0 {
-            about.duration_nanos = parts
+        let mut header = meaning.profile(query);
+        if header.duration_nanos == 0 {
+            header.duration_nanos = parts
                 .iter()
                 .map(|(profile, _)| length_nanos(profile))
                 .max()
@@ -138,7 +138,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         }
         let (columns, left) = stacks
             .tree
-            .into_columns(about, 1)
+            .into_columns(header, 1)
             .map_err(|error| ConnectError::too_large(error.to_string()))?;
         room = left;
         let Some(columns) = columns else { continue };
@@ -155,7 +155,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
 type Parts<'a> = Vec<(&'a OneProfile<'a>, usize)>;
 
 /// Groups the profiles by name and unit.
-fn by_name_and_unit<'a>(profiles: &'a [OneProfile<'a>]) -> BTreeMap<(&'a str, &'a str), Parts<'a>> {
+fn group_by_name_and_unit<'a>(profiles: &'a [OneProfile<'a>]) -> BTreeMap<(&'a str, &'a str), Parts<'a>> {
     let mut groups: BTreeMap<_, Parts<'a>> = BTreeMap::new();
     for (index, profile) in profiles.iter().enumerate() {
         let key = (profile.name.as_ref(), profile.unit.as_ref());
@@ -179,19 +179,19 @@ fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) ->
         sample_rate: query.sample_rate.filter(|rate| *rate != 0),
         ..query.clone()
     };
-    let named = match unit {
+    let meaning = match unit {
         // As in Pyroscope, the unit determines the meaning if the file has several profiles, or if the unit is bytes
         // and the name of the application has no dot.
         _ if profiles > 1 => Meaning::of(&format!("{app}.{unit}"), query)?,
         "bytes" if !app.contains('.') => Meaning::of(&format!("{app}.bytes"), query)?,
         _ => Meaning::of(app, query)?,
     };
-    match (unit_nanos(unit), named.unit) {
-        (Some(nanos), "nanoseconds") => Ok((named, nanos)),
-        (None, "bytes") if unit == "bytes" => Ok((named, 1)),
-        (_, counted) => {
+    match (unit_nanos(unit), meaning.unit) {
+        (Some(nanos), "nanoseconds") => Ok((meaning, nanos)),
+        (None, "bytes") if unit == "bytes" => Ok((meaning, 1)),
+        (_, expected_unit) => {
             let problem = format!(
-                "the unit `{}` does not match `{app}`, which counts {counted}",
+                "the unit `{}` does not match `{app}`, which counts {expected_unit}",
                 shown(unit)
             );
             Err(unreadable(&problem))
@@ -214,14 +214,14 @@ fn unit_nanos(unit: &str) -> Option<i64> {
 fn length_nanos(profile: &OneProfile<'_>) -> i64 {
     let length = unit_nanos(&profile.unit)
         .zip(profile.end_value)
-        .and_then(|(nanos, end)| end.since(profile.start_value, nanos));
+        .and_then(|(nanos, end)| end.scaled_difference(profile.start_value, nanos));
     length.unwrap_or(0).max(0)
 }
 
 fn refused(error: &StackError, index: usize) -> ConnectError {
     match error {
         StackError::TooMany(_) => ConnectError::too_large(error.to_string()),
-        StackError::Wrong { .. } => unreadable(&format!("profiles[{index}].{error}")),
+        StackError::Invalid { .. } => unreadable(&format!("profiles[{index}].{error}")),
     }
 }
 

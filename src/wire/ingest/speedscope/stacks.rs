@@ -17,7 +17,7 @@ pub(super) enum StackError {
     TooMany(#[from] LimitExceeded),
     /// The profile contradicts itself.
     #[error("{path}: {problem}")]
-    Wrong {
+    Invalid {
         /// Path from the profile, such as `events[3].frame`.
         path: String,
         problem: String,
@@ -28,7 +28,7 @@ pub(super) enum StackError {
 pub(super) struct Stacks<'f> {
     pub tree: CallTree,
     frames: &'f [Frame<'f>],
-    known: HashMap<u32, FrameId>,
+    frame_ids: HashMap<u32, FrameId>,
 }
 
 impl<'f> Stacks<'f> {
@@ -37,7 +37,7 @@ impl<'f> Stacks<'f> {
         Self {
             tree: CallTree::new(room),
             frames,
-            known: HashMap::new(),
+            frame_ids: HashMap::new(),
         }
     }
 
@@ -46,7 +46,7 @@ impl<'f> Stacks<'f> {
         match profile.kind.as_ref() {
             "evented" => self.add_events(profile, scale),
             "sampled" => self.add_samples(profile, scale),
-            kind => Err(wrong(
+            kind => Err(invalid(
                 "type".to_owned(),
                 format!("`{}` is neither `evented` nor `sampled`", shown(kind)),
             )),
@@ -57,19 +57,21 @@ impl<'f> Stacks<'f> {
         let (samples, weights) = (profile.samples.len(), profile.weights.len());
         if samples != weights {
             let problem = format!("there are {weights} weights for {samples} samples");
-            return Err(wrong("weights".to_owned(), problem));
+            return Err(invalid("weights".to_owned(), problem));
         }
         for (index, (stack, weight)) in profile.samples.stacks().zip(&profile.weights).enumerate() {
-            let value = weight.since(Amount::default(), scale).filter(|value| *value >= 0);
+            let value = weight
+                .scaled_difference(Amount::default(), scale)
+                .filter(|value| *value >= 0);
             let value = value.ok_or_else(|| {
                 let problem = "is negative, or does not fit in 64 bits".to_owned();
-                wrong(format!("weights[{index}]"), problem)
+                invalid(format!("weights[{index}]"), problem)
             })?;
             let mut node = self.tree.root();
             for frame in stack {
                 node = self
                     .call(node, *frame)?
-                    .ok_or_else(|| wrong(format!("samples[{index}]"), self.no_frame(*frame)))?;
+                    .ok_or_else(|| invalid(format!("samples[{index}]"), self.no_frame(*frame)))?;
             }
             self.tree.add(node, value)?;
         }
@@ -81,17 +83,17 @@ impl<'f> Stacks<'f> {
         let mut open: Vec<(u32, NodeId)> = Vec::new();
         let mut last = i64::MIN;
         for (index, event) in profile.events.iter().enumerate() {
-            let at = |part: &str, problem: String| wrong(format!("events[{index}]{part}"), problem);
+            let event_error = |part: &str, problem: String| invalid(format!("events[{index}]{part}"), problem);
             let Event { kind, frame, .. } = *event;
-            let time = event.at.since(profile.start_value, scale);
+            let time = event.at.scaled_difference(profile.start_value, scale);
             let time = time.ok_or_else(|| {
-                at(
+                event_error(
                     ".at",
                     "is too far from the start: the distance does not fit in 64 bits".to_owned(),
                 )
             })?;
             if time < last {
-                return Err(at(".at", "is before the preceding event".to_owned()));
+                return Err(event_error(".at", "is before the preceding event".to_owned()));
             }
             if let Some((_, node)) = open.last() {
                 self.tree.add(*node, time.saturating_sub(last))?;
@@ -101,21 +103,23 @@ impl<'f> Stacks<'f> {
                 (EventKind::Open, caller) => {
                     let caller = caller.map_or_else(|| self.tree.root(), |(_, node)| *node);
                     let node = self.call(caller, frame)?;
-                    open.push((frame, node.ok_or_else(|| at(".frame", self.no_frame(frame)))?));
+                    open.push((frame, node.ok_or_else(|| event_error(".frame", self.no_frame(frame)))?));
                 }
                 (EventKind::Close, Some((opened, _))) if *opened == frame => {
                     open.pop();
                 }
                 (EventKind::Close, Some((opened, _))) => {
                     let problem = format!("closes frame {frame} while frame {opened} is open");
-                    return Err(at("", problem));
+                    return Err(event_error("", problem));
                 }
-                (EventKind::Close, None) => return Err(at("", format!("closes frame {frame} while none is open"))),
+                (EventKind::Close, None) => {
+                    return Err(event_error("", format!("closes frame {frame} while none is open")));
+                }
             }
         }
         // A call that is open after the last event lasts until the end of the profile.
         if let (Some((_, node)), Some(end)) = (open.last(), profile.end_value) {
-            let end = end.since(profile.start_value, scale).unwrap_or(last);
+            let end = end.scaled_difference(profile.start_value, scale).unwrap_or(last);
             self.tree.add(*node, end.saturating_sub(last).max(0))?;
         }
         Ok(())
@@ -123,14 +127,14 @@ impl<'f> Stacks<'f> {
 
     /// Returns the node of a call, or `None` when there is no such frame.
     fn call(&mut self, caller: NodeId, index: u32) -> Result<Option<NodeId>, LimitExceeded> {
-        let frame = match (self.known.get(&index).copied(), self.frames.get(index as usize)) {
-            (Some(known), _) => known,
+        let frame = match (self.frame_ids.get(&index).copied(), self.frames.get(index as usize)) {
+            (Some(frame_id), _) => frame_id,
             (None, None) => return Ok(None),
             (None, Some(frame)) => {
                 let line = frame.line.map_or(0, Amount::line);
                 let file = frame.file.as_deref().unwrap_or_default();
                 let new = self.tree.frame(&frame.name, file, line)?;
-                self.known.insert(index, new);
+                self.frame_ids.insert(index, new);
                 new
             }
         };
@@ -147,6 +151,6 @@ pub(super) fn shown(text: &str) -> &str {
     text.get(..text.floor_char_boundary(100)).unwrap_or_default()
 }
 
-fn wrong(path: String, problem: String) -> StackError {
-    StackError::Wrong { path, problem }
+fn invalid(path: String, problem: String) -> StackError {
+    StackError::Invalid { path, problem }
 }

@@ -14,7 +14,7 @@ fn indexed(stacks: &Stacks) -> (Vec<Value>, Vec<Vec<usize>>) {
     let mut names: Vec<&str> = Vec::new();
     let lists = stacks.keys().map(|stack| {
         let index = |name| {
-            names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.iter().position(|other| *other == name).unwrap_or_else(|| {
                 names.push(name);
                 names.len() - 1
             })
@@ -30,9 +30,9 @@ fn file(frames: &[Value], profiles: &[Value]) -> Vec<u8> {
     file.to_string().into_bytes()
 }
 
-fn profile(kind: &str, name: &str, unit: &str, more: &Value) -> Value {
+fn profile(kind: &str, name: &str, unit: &str, fields: &Value) -> Value {
     let mut profile = json!({"type": kind, "name": name, "unit": unit, "startValue": 0, "endValue": 0});
-    for (key, value) in more.as_object().unwrap() {
+    for (key, value) in fields.as_object().unwrap() {
         profile[key] = value.clone();
     }
     profile
@@ -54,21 +54,25 @@ fn sampled(stacks: &Stacks, unit: &str) -> Vec<u8> {
 
 fn evented(stacks: &Stacks, unit: &str) -> Vec<u8> {
     let (frames, lists) = indexed(stacks);
-    let mut at = 1_700_000_000_000_000_000_i64;
-    let start = at;
+    let mut time = 1_700_000_000_000_000_000_i64;
+    let start = time;
     let mut events = Vec::new();
     for (stack, value) in lists.iter().zip(stacks.values()) {
-        events.extend(stack.iter().map(|frame| json!({"type": "O", "frame": frame, "at": at})));
-        at += value;
+        events.extend(
+            stack
+                .iter()
+                .map(|frame| json!({"type": "O", "frame": frame, "at": time})),
+        );
+        time += value;
         events.extend(
             stack
                 .iter()
                 .rev()
-                .map(|frame| json!({"type": "C", "frame": frame, "at": at})),
+                .map(|frame| json!({"type": "C", "frame": frame, "at": time})),
         );
     }
-    let more = json!({"events": events, "startValue": start, "endValue": at});
-    file(&frames, &[profile("evented", "p", unit, &more)])
+    let fields = json!({"events": events, "startValue": start, "endValue": time});
+    file(&frames, &[profile("evented", "p", unit, &fields)])
 }
 
 fn read_as(name: &str, body: Vec<u8>) -> Result<Vec<RawProfile>, ConnectError> {
@@ -76,20 +80,20 @@ fn read_as(name: &str, body: Vec<u8>) -> Result<Vec<RawProfile>, ConnectError> {
 }
 
 /// Returns service, profile name, profile type and sum of the values for each profile.
-fn told(profiles: &[RawProfile]) -> String {
+fn describe(profiles: &[RawProfile]) -> String {
     let mut text = String::new();
     for raw in profiles {
         let decoded = pprof::decode(&raw.pprof).unwrap();
         let label = |name| raw.labels.get(name).unwrap_or("-");
-        let (of, period) = (decoded.sample_types[0], decoded.period_type);
+        let (sample_type, period) = (decoded.sample_types[0], decoded.period_type);
         writeln!(
             text,
             "{} {} {}:{}:{}:{}:{} {}",
             label("service_name"),
             label("profile_name"),
             label("__name__"),
-            of.kind,
-            of.unit,
+            sample_type.kind,
+            sample_type.unit,
             period.kind,
             period.unit,
             decoded.values.iter().sum::<i64>()
@@ -130,8 +134,8 @@ fn times_are_nanoseconds_whatever_their_unit_and_bytes_are_bytes() {
         ),
     ] {
         let one = profile("sampled", "p", unit, &json!({"samples": [[0]], "weights": [1.5]}));
-        let found = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
-        assert_eq!(told(&found).trim(), expected, "{app} {unit}");
+        let raw_profiles = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
+        assert_eq!(describe(&raw_profiles).trim(), expected, "{app} {unit}");
         // The same profile as events. If an event opens a frame, Pyroscope does not convert the time since the
         // previous event from the unit of the file. Alluvium converts all times to nanoseconds.
         let events = json!([
@@ -139,8 +143,8 @@ fn times_are_nanoseconds_whatever_their_unit_and_bytes_are_bytes() {
             {"type": "C", "frame": 0, "at": 11}, {"type": "C", "frame": 0, "at": 11.75},
         ]);
         let one = profile("evented", "p", unit, &json!({"events": events, "startValue": 10}));
-        let found = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
-        assert_eq!(told(&found).trim(), expected, "{app} {unit}");
+        let raw_profiles = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
+        assert_eq!(describe(&raw_profiles).trim(), expected, "{app} {unit}");
     }
     for (app, unit) in [
         ("shop.cpu", "bytes"),
@@ -179,19 +183,19 @@ fn several_profiles_are_told_apart_by_name_and_unit() {
         json!({"name": "a"}),
         json!({"name": "b", "file": "b.rs", "line": 7, "col": 1}),
     ];
-    let found = read_as("shop", file(&frames, &profiles)).unwrap();
+    let raw_profiles = read_as("shop", file(&frames, &profiles)).unwrap();
     assert_eq!(
-        told(&found),
+        describe(&raw_profiles),
         "shop calls process_cpu:cpu:nanoseconds:cpu:nanoseconds 160000000\n\
          shop heap memory:samples:bytes:: 4\n\
          shop thread 1 wall:wall:nanoseconds:cpu:nanoseconds 9000000000\n\
          shop thread 2 wall:wall:nanoseconds:cpu:nanoseconds 2000000000\n"
     );
     assert_eq!(
-        testing::listed(&found[2]),
+        testing::listed(&raw_profiles[2]),
         [(vec!["a".to_owned(), "b".to_owned()], 9_000_000_000)]
     );
-    let decoded = pprof::decode(&found[0].pprof).unwrap();
+    let decoded = pprof::decode(&raw_profiles[0].pprof).unwrap();
     let leaf = decoded.lines_of(&decoded.locations[decoded.stack(0)[0] as usize])[0];
     assert_eq!((decoded.functions[leaf.function as usize].file, leaf.line), ("b.rs", 7));
 }
@@ -205,13 +209,13 @@ fn what_is_open_at_the_end_lasted_until_then_and_a_file_knows_its_length() {
         "milliseconds",
         &json!({"events": events, "startValue": 2, "endValue": 10}),
     );
-    let found = read_as("shop", file(&[json!({"name": "a"}), json!({"name": "b"})], &[one])).unwrap();
-    let of = |names: &[&str], value| (names.iter().map(|name| (*name).to_owned()).collect(), value);
+    let raw_profiles = read_as("shop", file(&[json!({"name": "a"}), json!({"name": "b"})], &[one])).unwrap();
+    let sample = |names: &[&str], value| (names.iter().map(|name| (*name).to_owned()).collect(), value);
     assert_eq!(
-        testing::listed(&found[0]),
-        [of(&["a"], 2_000_000), of(&["a", "b"], 3_000_000)]
+        testing::listed(&raw_profiles[0]),
+        [sample(&["a"], 2_000_000), sample(&["a", "b"], 3_000_000)]
     );
-    assert_eq!(pprof::decode(&found[0].pprof).unwrap().duration_nanos, 8_000_000);
+    assert_eq!(pprof::decode(&raw_profiles[0].pprof).unwrap().duration_nanos, 8_000_000);
 }
 
 /// A file as dotnet-trace wrote it until 2021: `SpeedScopeStackSourceWriter` of
@@ -228,12 +232,12 @@ const DOTNET_TRACE: &str = r#"{"exporter": "speedscope@1.3.2", "name": "shop", "
 
 #[test]
 fn dotnet_trace_wrote_start_and_end_as_text() {
-    let found = read_as("shop", DOTNET_TRACE.into()).unwrap();
+    let raw_profiles = read_as("shop", DOTNET_TRACE.into()).unwrap();
     assert_eq!(
-        told(&found),
+        describe(&raw_profiles),
         "shop - process_cpu:cpu:nanoseconds:cpu:nanoseconds 2500000\n"
     );
-    let of = |names: &[&str], value| (names.iter().map(|name| (*name).to_owned()).collect(), value);
+    let sample = |names: &[&str], value| (names.iter().map(|name| (*name).to_owned()).collect(), value);
     let names = [
         "Process64 shop (17) (17) Args: ",
         "Thread (18)",
@@ -241,12 +245,15 @@ fn dotnet_trace_wrote_start_and_end_as_text() {
         "CPU_TIME",
     ];
     assert_eq!(
-        testing::listed(&found[0]),
-        [of(&names[..2], 500_000), of(&names, 2_000_000)]
+        testing::listed(&raw_profiles[0]),
+        [sample(&names[..2], 500_000), sample(&names, 2_000_000)]
     );
-    assert_eq!(pprof::decode(&found[0].pprof).unwrap().duration_nanos, 2_500_000);
+    assert_eq!(pprof::decode(&raw_profiles[0].pprof).unwrap().duration_nanos, 2_500_000);
     let numbers = DOTNET_TRACE.replace("\"1.5\"", "1.5").replace("\"4\"", "4");
-    assert_eq!(told(&read_as("shop", numbers.into()).unwrap()), told(&found));
+    assert_eq!(
+        describe(&read_as("shop", numbers.into()).unwrap()),
+        describe(&raw_profiles)
+    );
     let error = read_as("shop", DOTNET_TRACE.replace("\"4\"", "\"four\"").into()).unwrap_err();
     assert!(
         error.message.contains("`four`") || error.message.contains("\"four\""),
@@ -258,41 +265,41 @@ fn dotnet_trace_wrote_start_and_end_as_text() {
 #[test]
 fn a_file_is_known_without_its_format() {
     let body = sampled(&[("a;b".to_owned(), 5)].into(), "bytes");
-    let found = crate::ingest::read("name=shop", "application/json", body.into(), 1 << 20).unwrap();
-    assert_eq!(told(&found), "shop - memory:samples:bytes:: 5\n");
+    let raw_profiles = crate::ingest::read("name=shop", "application/json", body.into(), 1 << 20).unwrap();
+    assert_eq!(describe(&raw_profiles), "shop - memory:samples:bytes:: 5\n");
 }
 
 #[test]
 fn what_is_wrong_is_told_with_its_path() {
     let frames = [json!({"name": "a"})];
-    let of = |kind: &str, more: Value| file(&frames, &[profile(kind, "p", "seconds", &more)]);
-    let event = |kind: &str, frame: i64, at: f64| json!({"type": kind, "frame": frame, "at": at});
-    let events = |list: &[Value]| of("evented", json!({"events": list}));
+    let build = |kind: &str, fields: Value| file(&frames, &[profile(kind, "p", "seconds", &fields)]);
+    let event = |kind: &str, frame: i64, time: f64| json!({"type": kind, "frame": frame, "at": time});
+    let events = |list: &[Value]| build("evented", json!({"events": list}));
     for (body, reason) in [
         (b"{".to_vec(), "EOF while parsing an object at line 1 column 1"),
         (
             b"{\"shared\":{\"frames\":[]},\"profiles\":[]}".to_vec(),
             "$schema: `` is not `https",
         ),
-        (of("traced", json!({})), "profiles[0].type: `traced` is neither"),
+        (build("traced", json!({})), "profiles[0].type: `traced` is neither"),
         (
-            of("sampled", json!({"samples": [[0]]})),
+            build("sampled", json!({"samples": [[0]]})),
             "profiles[0].weights: there are 0 weights for 1 samples",
         ),
         (
-            of("sampled", json!({"samples": [[], [0, 1]], "weights": [1, 1]})),
+            build("sampled", json!({"samples": [[], [0, 1]], "weights": [1, 1]})),
             "profiles[0].samples[1]: there is no frame 1, `shared.frames` has 1",
         ),
         (
-            of("sampled", json!({"samples": [[0]], "weights": [-1]})),
+            build("sampled", json!({"samples": [[0]], "weights": [-1]})),
             "profiles[0].weights[0]: is negative",
         ),
         (
-            of("sampled", json!({"samples": [[0]], "weights": [1e12]})),
+            build("sampled", json!({"samples": [[0]], "weights": [1e12]})),
             "profiles[0].weights[0]: is negative, or does not fit",
         ),
         (
-            of("sampled", json!({"samples": [["a"]], "weights": [1]})),
+            build("sampled", json!({"samples": [["a"]], "weights": [1]})),
             "expected u32 at line 1 column",
         ),
         (
@@ -327,8 +334,10 @@ fn what_is_wrong_is_told_with_its_path() {
 fn depth_times_events_and_frames_times_profiles_are_bounded() {
     // Time passes after each event, so each depth is a separate stack: 3,000 stacks of up to 3,000 frames,
     // in a small file.
-    let mut events: Vec<Value> = (0..3000).map(|at| json!({"type": "O", "frame": 0, "at": at})).collect();
-    events.extend((0..3000).map(|at| json!({"type": "C", "frame": 0, "at": 3000 + at})));
+    let mut events: Vec<Value> = (0..3000)
+        .map(|time| json!({"type": "O", "frame": 0, "at": time}))
+        .collect();
+    events.extend((0..3000).map(|time| json!({"type": "C", "frame": 0, "at": 3000 + time})));
     let deep = file(
         &[json!({"name": "f"})],
         &[profile("evented", "p", "seconds", &json!({"events": events}))],
@@ -380,8 +389,8 @@ proptest! {
 fn a_long_name_in_many_stacks_is_looked_up_once() {
     // If each stack added the name, the names would exceed their limit.
     let frames = [json!({"name": "long ".repeat(200_000)})];
-    let more = json!({"samples": vec![[0]; 3000], "weights": vec![1; 3000]});
-    let body = file(&frames, &[profile("sampled", "p", "none", &more)]);
+    let fields = json!({"samples": vec![[0]; 3000], "weights": vec![1; 3000]});
+    let body = file(&frames, &[profile("sampled", "p", "none", &fields)]);
     let profiles = read_as("app", body).unwrap();
     let plain = pprof::decode(&profiles[0].pprof).unwrap();
     assert_eq!((plain.sample_count(), plain.functions[0].name.len()), (1, 1_000_000));
