@@ -58,8 +58,8 @@ impl Web for CollectorWeb {
     fn remote_components(&self, module: &str) -> Option<Value> {
         // If there is no remote configuration, its root module is still returned, without components.
         let id = remote(module);
-        let found = self.controllers.of(&id).components(&id).map(to_json);
-        found.or_else(|| module.is_empty().then(|| json!([])))
+        let components = self.controllers.of(&id).components(&id).map(to_json);
+        components.or_else(|| module.is_empty().then(|| json!([])))
     }
 
     fn component(&self, id: &str) -> Option<Value> {
