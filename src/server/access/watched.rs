@@ -138,7 +138,7 @@ mod tests {
     }
 
     /// Moves the time of the last check back, so that the next call checks the file again.
-    fn again<T, E>(watched: &Watched<T, E>) {
+    fn expire<T, E>(watched: &Watched<T, E>) {
         watched.state.lock().looked = Instant::now().checked_sub(2 * PAUSE).unwrap();
     }
 
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(watched.current(), None);
         let write = |text: &str| {
             alluvium_base::file::replace(&path, text.as_bytes()).unwrap();
-            again(&watched);
+            expire(&watched);
             watched.current().map(|value| *value)
         };
         assert_eq!(write("1"), Some(1));
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(write("none"), Some(22));
         assert_eq!(write("333"), Some(333));
         std::fs::remove_file(&path).unwrap();
-        again(&watched);
+        expire(&watched);
         assert_eq!(watched.current().as_deref(), Some(&333));
         std::fs::write(&path, "none").unwrap();
         assert!(Watched::open(&path, number).is_err());
@@ -171,10 +171,10 @@ mod tests {
         let watched = Watched::open(&path, number).unwrap();
         assert!(!watched.is_there());
         std::fs::write(&path, "none").unwrap();
-        again(&watched);
+        expire(&watched);
         assert!(watched.is_there() && watched.current().is_none());
         std::fs::write(&path, "55555").unwrap();
-        again(&watched);
+        expire(&watched);
         assert_eq!(watched.current().as_deref(), Some(&55555));
         // A path below a file does not exist. The check of a file with a too long name fails.
         assert!(!Watched::open(&path.join("number"), number).unwrap().is_there());
