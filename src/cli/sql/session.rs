@@ -89,7 +89,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
             Err(error) => return Err(error.into()),
         };
         let statement = match take_line(&mut pending, &line) {
-            Input::More => continue,
+            Input::Incomplete => continue,
             Input::Quit => break,
             Input::Statement(statement) => {
                 let _ = editor.add_history_entry(statement.as_str());
@@ -138,7 +138,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
 #[derive(Debug, PartialEq, Eq)]
 enum Input {
     /// The statement is not complete yet, or the line is empty.
-    More,
+    Incomplete,
     Statement(String),
     /// A command of the prompt, split into words.
     Command(Vec<String>),
@@ -158,7 +158,7 @@ fn take_line(pending: &mut String, line: &str) -> Input {
     let trimmed = line.trim();
     if pending.is_empty() {
         if trimmed.is_empty() {
-            return Input::More;
+            return Input::Incomplete;
         }
         if matches!(trimmed, "\\q" | "exit" | "quit") {
             return Input::Quit;
@@ -174,7 +174,7 @@ fn take_line(pending: &mut String, line: &str) -> Input {
     if pending.ends_with(';') {
         Input::Statement(std::mem::take(pending))
     } else {
-        Input::More
+        Input::Incomplete
     }
 }
 
@@ -306,8 +306,8 @@ mod tests {
     fn a_statement_ends_with_a_semicolon_and_commands_with_the_line() {
         let mut pending = String::new();
         let words = |text: &str| Input::Command(text.split(' ').map(str::to_owned).collect());
-        assert_eq!(take_line(&mut pending, ""), Input::More);
-        assert_eq!(take_line(&mut pending, "SELECT 1"), Input::More);
+        assert_eq!(take_line(&mut pending, ""), Input::Incomplete);
+        assert_eq!(take_line(&mut pending, "SELECT 1"), Input::Incomplete);
         assert_eq!(
             take_line(&mut pending, "  AS one; "),
             Input::Statement("SELECT 1\n  AS one;".to_owned())
