@@ -225,9 +225,12 @@ fn configuration(address: &str, targets: &[String], machine: &Machine) -> String
     }
     match machine {
         Machine::Yes => text.push_str(&MACHINE.replace("PID", &std::process::id().to_string())),
-        Machine::No(why) => {
-            let why = why.replace('\n', " ");
-            let _ = writeln!(text, "// The other processes of this machine are not profiled: {why}\n");
+        Machine::No(reason) => {
+            let reason = reason.replace('\n', " ");
+            let _ = writeln!(
+                text,
+                "// The other processes of this machine are not profiled: {reason}\n"
+            );
         }
     }
     let _ = write!(

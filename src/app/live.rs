@@ -26,11 +26,11 @@ pub(crate) fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState
     let (until_watched, until_flowing) = (shutdown.clone(), shutdown.clone());
     LiveState {
         watch: Arc::new(move |id, probability, form| {
-            let entries = watch(watched.of(id), id, probability, form)?;
+            let entries = watch(watched.controller(id), id, probability, form)?;
             Ok(entries.take_until(until_watched.clone().cancelled_owned()).boxed())
         }),
         flow: Arc::new(move |module, window| {
-            let counts = flow(flowing.of(module), module, window);
+            let counts = flow(flowing.controller(module), module, window);
             counts.take_until(until_flowing.clone().cancelled_owned()).boxed()
         }),
         overview: Arc::new(move || {
