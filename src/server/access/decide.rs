@@ -121,7 +121,7 @@ impl Access {
                 Ok(self.0.sources.password(&user, &password, address).await?.identity)
             }
             Credential::Session(id) => {
-                let proof = self.0.sessions.of(&id);
+                let proof = self.0.sessions.proof(&id);
                 let identity = proof.and_then(|proof| self.0.sources.current_identity(&proof));
                 if identity.is_none() {
                     self.0.sessions.end(&id);
@@ -218,11 +218,11 @@ impl Access {
     /// and a multi-tenant server refuses a missing or invalid header.
     pub(super) fn tenants(&self, identity: &Identity, headers: &HeaderMap) -> Result<Option<Tenants>, Refusal> {
         if !self.0.multi_tenant {
-            let only = TenantId::anonymous();
-            return if identity.tenants.has(&only) {
+            let anonymous_tenant = TenantId::anonymous();
+            return if identity.tenants.has(&anonymous_tenant) {
                 Ok(None)
             } else {
-                Err(Refusal::Tenant(only))
+                Err(Refusal::Tenant(anonymous_tenant))
             };
         }
         let Some(header) = headers.get(TENANT_HEADER) else {

@@ -189,15 +189,15 @@ impl Sources {
             Proof::Claims(identity) => Some(identity.clone()),
             Proof::Password(user, hash) => {
                 let users = self.users.as_ref()?.current()?;
-                let (identity, now) = users.identity(user)?;
-                (now == &**hash).then_some(identity)
+                let (identity, current_hash) = users.identity(user)?;
+                (current_hash == &**hash).then_some(identity)
             }
         }
     }
 
     fn of_digest(&self, digest: &Digest) -> Option<Arc<Identity>> {
         let tokens = self.tokens.as_ref().and_then(Watched::current);
-        let token_identity = tokens.and_then(|tokens| tokens.of(digest));
+        let token_identity = tokens.and_then(|tokens| tokens.identity(digest));
         let mut others = self.deletion.iter();
         token_identity.or_else(|| {
             others

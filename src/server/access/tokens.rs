@@ -96,7 +96,7 @@ impl Tokens {
         Ok(Self(tokens))
     }
 
-    pub(super) fn of(&self, digest: &Digest) -> Option<Arc<Identity>> {
+    pub(super) fn identity(&self, digest: &Digest) -> Option<Arc<Identity>> {
         self.0.get(digest).cloned()
     }
 }
@@ -217,10 +217,10 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&token[PREFIX.len()..]), "{text}");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let identity = Tokens::read(&text).unwrap().of(&digest(&token)).unwrap();
+        let identity = Tokens::read(&text).unwrap().identity(&digest(&token)).unwrap();
         assert_eq!(&*identity.name, "shop");
         assert!(identity.rights.has(Right::Write) && !identity.rights.has(Right::Read));
-        assert!(Tokens::read(&text).unwrap().of(&digest("allu_other")).is_none());
+        assert!(Tokens::read(&text).unwrap().identity(&digest("allu_other")).is_none());
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(list(&path).unwrap()[0].roles, ["admin"]);
         revoke(&path, "desk").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(Tokens::read(&text).unwrap().of(&digest(&token)).is_none());
+        assert!(Tokens::read(&text).unwrap().identity(&digest(&token)).is_none());
     }
 
     #[test]

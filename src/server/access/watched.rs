@@ -46,7 +46,7 @@ pub(super) struct Watched<T, E> {
 }
 
 struct State<T> {
-    looked: Instant,
+    last_check: Instant,
     /// Stamp of the file at the last check, if there was a file, or the kind of error of that check.
     stamp: Result<Option<Stamp>, ErrorKind>,
     value: Option<Arc<T>>,
@@ -55,14 +55,14 @@ struct State<T> {
 impl<T, E: Into<FileError>> Watched<T, E> {
     /// Reads the file, if there is one. Fails if the file is unusable.
     pub(super) fn open(path: &Path, parse: fn(&str) -> Result<T, E>) -> Result<Self, FileError> {
-        let looked = Instant::now();
+        let last_check = Instant::now();
         let stamp = stamp(path)?;
         let value = stamp.map(|stamp| load(path, stamp, parse)).transpose()?.map(Arc::new);
         Ok(Self {
             path: path.to_owned(),
             parse,
             state: Mutex::new(State {
-                looked,
+                last_check,
                 stamp: Ok(stamp),
                 value,
             }),
@@ -72,18 +72,18 @@ impl<T, E: Into<FileError>> Watched<T, E> {
     /// Returns the value in force, or `None` if no usable file has existed so far.
     pub(super) fn current(&self) -> Option<Arc<T>> {
         let mut state = self.state.lock();
-        if state.looked.elapsed() < PAUSE {
+        if state.last_check.elapsed() < PAUSE {
             return state.value.clone();
         }
-        state.looked = Instant::now();
-        let now = stamp(&self.path);
-        let stamp = now.as_ref().map(|stamp| *stamp).map_err(io::Error::kind);
+        state.last_check = Instant::now();
+        let new_stamp = stamp(&self.path);
+        let stamp = new_stamp.as_ref().map(|stamp| *stamp).map_err(io::Error::kind);
         if stamp == state.stamp {
             return state.value.clone();
         }
         state.stamp = stamp;
         let path = self.path.display();
-        let loaded = now.map_err(FileError::Io);
+        let loaded = new_stamp.map_err(FileError::Io);
         let loaded = loaded.and_then(|stamp| stamp.map(|stamp| load(&self.path, stamp, self.parse)).transpose());
         match loaded {
             Ok(Some(value)) => {
@@ -139,7 +139,7 @@ mod tests {
 
     /// Moves the time of the last check back, so that the next call checks the file again.
     fn expire<T, E>(watched: &Watched<T, E>) {
-        watched.state.lock().looked = Instant::now().checked_sub(2 * PAUSE).unwrap();
+        watched.state.lock().last_check = Instant::now().checked_sub(2 * PAUSE).unwrap();
     }
 
     #[test]

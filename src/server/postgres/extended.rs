@@ -207,8 +207,13 @@ impl Connection {
                     });
                 }
                 let result = self.run(prepared, &portal.values).await?;
-                let now = crate::query::SqlSession::columns(&result);
-                if now.len() != fields.len() || now.iter().zip(&fields).any(|(now, then)| now.kind != then.kind) {
+                let current_columns = crate::query::SqlSession::columns(&result);
+                if current_columns.len() != fields.len()
+                    || current_columns
+                        .iter()
+                        .zip(&fields)
+                        .any(|(column, field)| column.kind != field.kind)
+                {
                     return Err(Failure::error(
                         "0A000",
                         "the columns have changed since the statement was prepared: prepare it again",

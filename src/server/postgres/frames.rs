@@ -58,8 +58,8 @@ pub(super) fn next(
         }
         if context.awaiting_frontend_ssl && !is_request {
             // The bytes stay in `incoming`. The caller switches to the startup message and reads the same bytes again.
-            let none = PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::None);
-            return Ok(Some(none));
+            let no_request = PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::None);
+            return Ok(Some(no_request));
         }
     }
     if incoming.len() < message_length {

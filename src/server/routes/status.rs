@@ -93,7 +93,7 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
 /// one first.
 pub(in crate::server) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     match tenants(&headers, &state.options) {
-        Ok(tenants) => Json(json!({ "senders": state.senders.of(&tenants) })).into_response(),
+        Ok(tenants) => Json(json!({ "senders": state.senders.list(&tenants) })).into_response(),
         Err(error) => error.into_response(),
     }
 }

@@ -133,7 +133,7 @@ impl Senders {
     }
 
     /// Returns the senders of the tenants, the most recent one first.
-    pub(in crate::server) fn of(&self, tenants: &Tenants) -> Value {
+    pub(in crate::server) fn list(&self, tenants: &Tenants) -> Value {
         let senders = self.0.lock();
         let mut rows: Vec<_> = senders
             .iter()
@@ -202,7 +202,7 @@ mod tests {
             })
         };
         let expected = json!([row("alluvium/1", [5, 7], 2, 1, 429), row("alloy/1", [6, 6], 1, 0, 200)]);
-        assert_eq!(senders.of(&"one".parse().unwrap()), expected);
+        assert_eq!(senders.list(&"one".parse().unwrap()), expected);
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
             (sending.sender.collector, sending.queue) = (request.sender.collector, request.queue);
             senders.count_response(sending, 200, now_ms);
         }
-        let rows = senders.of(&"one".parse().unwrap());
+        let rows = senders.list(&"one".parse().unwrap());
         let row = |index: usize| {
             (
                 &rows[index]["queue"]["host"],
@@ -257,7 +257,7 @@ mod tests {
         for number in 0..=MAX_SENDERS {
             senders.count_response(sending(&format!("agent {number}"), "one"), 200, number as i64);
         }
-        let rows = senders.of(&"one".parse().unwrap());
+        let rows = senders.list(&"one".parse().unwrap());
         let agents: Vec<&str> = rows
             .as_array()
             .unwrap()
