@@ -85,10 +85,10 @@ pub(crate) struct AccessFlags {
 
 /// Returns the TLS files, if TLS is configured.
 pub(crate) fn tls_files(flags: &AccessFlags, file: &HttpTlsSection) -> anyhow::Result<Option<TlsFiles>> {
-    let given = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
-    let client_ca = given(&flags.tls_client_ca, &file.client_ca_file);
-    let certificate = given(&flags.tls_cert, &file.cert_file);
-    let key = given(&flags.tls_key, &file.key_file);
+    let flag_or_file = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
+    let client_ca = flag_or_file(&flags.tls_client_ca, &file.client_ca_file);
+    let certificate = flag_or_file(&flags.tls_cert, &file.cert_file);
+    let key = flag_or_file(&flags.tls_key, &file.key_file);
     match (certificate, key) {
         (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
             certificate,
@@ -222,9 +222,9 @@ mod tests {
             "{tls}auth:\n  certificates: [{{name: agent, roles: [write], tenants: [shop]}}]\n  oidc:\n    issuer: i\
             \n    audience: a\n    jwks_url: https://i/keys\n    roles: {{viewer: read}}\n"
         );
-        let both = options(&text, AccessFlags::default()).unwrap();
-        assert_eq!(both.certificates.unwrap()[0].tenants.ids(), ["shop"]);
-        let oidc = both.oidc.unwrap();
+        let parsed = options(&text, AccessFlags::default()).unwrap();
+        assert_eq!(parsed.certificates.unwrap()[0].tenants.ids(), ["shop"]);
+        let oidc = parsed.oidc.unwrap();
         assert_eq!(
             (oidc.name_claim.as_str(), oidc.roles["viewer"].to_string().as_str()),
             ("sub", "read")

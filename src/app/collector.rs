@@ -117,7 +117,7 @@ pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
 #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the demo uses it"))]
 pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {
-        on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
+        on_logging: Arc::new(move |requested: &LoggingSettings| apply_logging(&logs, requested, flags)),
         ..engine(options, metrics)
     };
     Controller::new(alluvium_components::ALL, settings)
@@ -161,12 +161,12 @@ fn controllers(
         &options.user_agent,
         metrics,
     );
-    let (protection, asked) = (protection.clone(), remote.clone());
+    let (protection, remote_handle) = (protection.clone(), remote.clone());
     let settings = Options {
-        on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
-        on_http: Arc::new(move |asked: &HttpSettings| protection.prepare(asked)),
+        on_logging: Arc::new(move |requested: &LoggingSettings| apply_logging(&logs, requested, flags)),
+        on_http: Arc::new(move |requested: &HttpSettings| protection.prepare(requested)),
         on_remote: Some(Arc::new(move |settings: Option<&RemoteSettings>| {
-            asked.prepare(settings)
+            remote_handle.prepare(settings)
         })),
         own_http,
         cluster: cluster.clone(),
@@ -337,12 +337,12 @@ impl Routes {
 }
 
 /// Returns a line for `/-/healthy` if the last load failed, and an empty text otherwise. All components can be healthy
-/// nevertheless, because they still run the previous configuration. `what` names the load.
-fn last_load(controller: &Controller, what: &str) -> String {
+/// nevertheless, because they still run the previous configuration. `subject` names the load.
+fn last_load(controller: &Controller, subject: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {
         format!(
-            "The {what}, at {}, failed; the previous configuration stays in force.\n",
+            "The {subject}, at {}, failed; the previous configuration stays in force.\n",
             load.time
         )
     })
@@ -356,14 +356,14 @@ fn node_name(options: &CollectorOptions) -> String {
 }
 
 /// Applies the `logging` block, or the command line settings if the block has its default values.
-fn apply_logging(logs: &LogHandle, asked: &LoggingSettings, flags: Settings) {
-    let settings = if *asked == LoggingSettings::default() {
+fn apply_logging(logs: &LogHandle, requested: &LoggingSettings, flags: Settings) {
+    let settings = if *requested == LoggingSettings::default() {
         Ok(flags)
     } else {
-        asked
+        requested
             .level
             .parse()
-            .and_then(|level| asked.format.parse().map(|format| Settings { level, format }))
+            .and_then(|level| requested.format.parse().map(|format| Settings { level, format }))
     };
     if let Err(error) = settings.and_then(|settings| logs.apply(settings)) {
         tracing::error!(error = %error, "cannot apply the logging block");

@@ -225,9 +225,12 @@ fn configuration(address: &str, targets: &[String], machine: &Machine) -> String
     }
     match machine {
         Machine::Yes => text.push_str(&MACHINE.replace("PID", &std::process::id().to_string())),
-        Machine::No(why) => {
-            let why = why.replace('\n', " ");
-            let _ = writeln!(text, "// The other processes of this machine are not profiled: {why}\n");
+        Machine::No(reason) => {
+            let reason = reason.replace('\n', " ");
+            let _ = writeln!(
+                text,
+                "// The other processes of this machine are not profiled: {reason}\n"
+            );
         }
     }
     let _ = write!(
@@ -299,12 +302,12 @@ mod tests {
         for machine in [Machine::Yes, Machine::No("missing capability CAP_BPF".to_owned())] {
             let text = configuration("127.0.0.1:4040", &["localhost:9090".to_owned()], &machine);
             assert_eq!(alluvium_lang::fmt(&text).unwrap(), text);
-            let found = alluvium_pipeline::validate(
+            let diagnostics = alluvium_pipeline::validate(
                 &[("demo".to_owned(), text)],
                 alluvium_components::ALL,
                 Stability::GenerallyAvailable,
             );
-            assert!(found.is_empty(), "{}", found.render());
+            assert!(diagnostics.is_empty(), "{}", diagnostics.render());
         }
     }
 
@@ -338,8 +341,8 @@ mod tests {
     fn a_target_must_be_an_address() {
         assert!(check_target("localhost:9090").is_ok());
         assert!(check_target("[::1]:9090").is_ok());
-        for bad in ["localhost", ":9090", "a b:1", "x\":1", "host:99999"] {
-            assert!(check_target(bad).is_err(), "{bad}");
+        for target in ["localhost", ":9090", "a b:1", "x\":1", "host:99999"] {
+            assert!(check_target(target).is_err(), "{target}");
         }
     }
 }

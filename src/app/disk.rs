@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn flags_win_over_the_file_and_both_name_what_is_wrong() {
-        let of = |flag: &[&str; 2], file: &str| {
+        let read_limits = |flag: &[&str; 2], file: &str| {
             let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
             let flags = DiskSection {
                 stuck_after: text(flag[0]),
@@ -103,18 +103,21 @@ mod tests {
                 .over(serde_saphyr::from_str(file).unwrap())
                 .map_err(|error| error.to_string())
         };
-        assert_eq!(of(&["", ""], "{}"), Ok(DiskLimits::default()));
+        assert_eq!(read_limits(&["", ""], "{}"), Ok(DiskLimits::default()));
         let limits = DiskLimits {
             stuck_after: Duration::from_secs(2),
             answer_after: Duration::from_mins(3),
         };
-        assert_eq!(of(&["2s", ""], "{stuck_after: 9s, answer_after: 3m}"), Ok(limits));
+        assert_eq!(
+            read_limits(&["2s", ""], "{stuck_after: 9s, answer_after: 3m}"),
+            Ok(limits)
+        );
         let cases = [
             (["soon", ""], "{}", "--disk.stuck-after"),
             (["", ""], "{answer_after: 0s}", "disk.answer_after: `0s` is too short"),
         ];
         for (flags, file, part) in cases {
-            let error = of(&flags, file).unwrap_err();
+            let error = read_limits(&flags, file).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
     }

@@ -63,23 +63,23 @@ impl Fence {
         }
     }
 
-    /// Returns the subset of the `held` capabilities that the process keeps.
-    fn kept(self, held: CapabilitySet, owns_data: bool) -> CapabilitySet {
+    /// Returns the subset of the `permitted` capabilities that the process keeps.
+    fn restrict(self, permitted: CapabilitySet, owns_data: bool) -> CapabilitySet {
         let needed = match self {
             Self::Server => OF_SERVER,
-            Self::Collector if held.contains(CapabilitySet::BPF | CapabilitySet::PERFMON) => OF_COLLECTOR,
+            Self::Collector if permitted.contains(CapabilitySet::BPF | CapabilitySet::PERFMON) => OF_COLLECTOR,
             Self::Collector => OF_COLLECTOR | INSTEAD_OF_BPF,
         };
         if owns_data {
-            held & needed
+            permitted & needed
         } else {
-            held & (needed | FOR_FOREIGN_FOLDER)
+            permitted & (needed | FOR_FOREIGN_FOLDER)
         }
     }
 
     fn drop_capabilities(self, owns_data: bool) -> Result<(), Errno> {
-        let held = capabilities(None)?.permitted;
-        let kept = self.kept(held, owns_data);
+        let permitted = capabilities(None)?.permitted;
+        let kept = self.restrict(permitted, owns_data);
         // Clears the ambient set, so that child processes inherit no capabilities.
         clear_ambient_capability_set()?;
         // The bounding set is reduced first, because that requires CAP_SETPCAP, which is dropped with the other
@@ -98,7 +98,7 @@ impl Fence {
             }
         }
         // If nothing changes, capset is not called, because a seccomp filter may forbid it, as in our systemd units.
-        if held == kept {
+        if permitted == kept {
             return Ok(());
         }
         set_capabilities(
@@ -116,8 +116,16 @@ impl Fence {
 /// existing folder above it is checked.
 fn is_own(folder: &Path) -> bool {
     // The last ancestor of a relative path is empty, which means the current folder.
-    let here = |place| if place == Path::new("") { Path::new(".") } else { place };
-    let first = folder.ancestors().find_map(|place| fs::metadata(here(place)).ok());
+    let non_empty = |ancestor| {
+        if ancestor == Path::new("") {
+            Path::new(".")
+        } else {
+            ancestor
+        }
+    };
+    let first = folder
+        .ancestors()
+        .find_map(|ancestor| fs::metadata(non_empty(ancestor)).ok());
     first.is_some_and(|data| data.uid() == geteuid().as_raw())
 }
 
@@ -210,20 +218,20 @@ mod tests {
     #[test]
     fn nothing_is_gained_and_what_no_part_needs_goes() {
         let all = CapabilitySet::from_bits_retain((1 << 41) - 1);
-        let collector = Fence::Collector.kept(all, true);
+        let collector = Fence::Collector.restrict(all, true);
         assert!(collector.contains(CapabilitySet::BPF | CapabilitySet::KILL));
         assert!(
             !collector.intersects(CapabilitySet::SYS_ADMIN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::SYS_MODULE)
         );
         assert!(
             !Fence::Server
-                .kept(all, true)
+                .restrict(all, true)
                 .intersects(CapabilitySet::SYS_ADMIN | CapabilitySet::BPF | CapabilitySet::SETUID)
         );
         for fence in [Fence::Collector, Fence::Server] {
-            assert_eq!(fence.kept(CapabilitySet::empty(), true), CapabilitySet::empty());
+            assert_eq!(fence.restrict(CapabilitySet::empty(), true), CapabilitySet::empty());
             assert_eq!(
-                fence.kept(CapabilitySet::SYSLOG, true) - CapabilitySet::SYSLOG,
+                fence.restrict(CapabilitySet::SYSLOG, true) - CapabilitySet::SYSLOG,
                 CapabilitySet::empty()
             );
         }
@@ -258,15 +266,18 @@ mod tests {
         assert_eq!(is_own(Path::new("to/be/made")), is_own(Path::new(".")));
         let all = CapabilitySet::from_bits_retain((1 << 41) - 1);
         for fence in [Fence::Collector, Fence::Server] {
-            assert_eq!(fence.kept(all, false) - fence.kept(all, true), FOR_FOREIGN_FOLDER);
+            assert_eq!(
+                fence.restrict(all, false) - fence.restrict(all, true),
+                FOR_FOREIGN_FOLDER
+            );
         }
     }
 
     #[test]
     fn where_only_sys_admin_is_given_it_stays_for_the_profiler() {
-        let given = CapabilitySet::SYS_ADMIN | CapabilitySet::SYS_PTRACE | CapabilitySet::CHOWN;
+        let permitted = CapabilitySet::SYS_ADMIN | CapabilitySet::SYS_PTRACE | CapabilitySet::CHOWN;
         let kept = CapabilitySet::SYS_ADMIN | CapabilitySet::SYS_PTRACE;
-        assert_eq!(Fence::Collector.kept(given, true), kept);
-        assert_eq!(Fence::Server.kept(given, true), CapabilitySet::empty());
+        assert_eq!(Fence::Collector.restrict(permitted, true), kept);
+        assert_eq!(Fence::Server.restrict(permitted, true), CapabilitySet::empty());
     }
 }

@@ -92,8 +92,8 @@ impl LimitsSection {
             (&mut limits.max_label_names_per_series, self.max_label_names_per_series),
             (&mut limits.max_active_series, self.max_global_series_per_tenant),
         ];
-        for (limit, given) in numbers {
-            *limit = given.unwrap_or(*limit);
+        for (limit, setting) in numbers {
+            *limit = setting.unwrap_or(*limit);
         }
         let rates = [
             (
@@ -107,13 +107,13 @@ impl LimitsSection {
                 self.ingestion_burst_size_mb,
             ),
         ];
-        for (name, limit, given) in rates {
-            let Some(given) = given else { continue };
-            if !given.is_finite() || given < 0.0 {
-                bail!("limits.{name}: `{given}` is not a number of MiB");
+        for (name, limit, rate) in rates {
+            let Some(rate) = rate else { continue };
+            if !rate.is_finite() || rate < 0.0 {
+                bail!("limits.{name}: `{rate}` is not a number of MiB");
             }
             // Round up, so that a small rate does not become 0, which means no limit.
-            *limit = (given * MIB).ceil() as u64;
+            *limit = (rate * MIB).ceil() as u64;
         }
         let ages = [
             (
@@ -127,8 +127,8 @@ impl LimitsSection {
                 &self.reject_newer_than,
             ),
         ];
-        for (name, limit, given) in ages {
-            if let Some(text) = given {
+        for (name, limit, setting) in ages {
+            if let Some(text) = setting {
                 *limit = parsed(&format!("limits.{name}"), text)?;
             }
         }

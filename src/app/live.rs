@@ -22,23 +22,23 @@ use alluvium_pipeline::run::live::WatchError;
 
 /// Returns the state of the live debugging routes. Streams end at `shutdown`.
 pub(crate) fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {
-    let (watched, flowing, seen) = (controllers.clone(), controllers.clone(), controllers.own.clone());
+    let (watched, flowing, own) = (controllers.clone(), controllers.clone(), controllers.own.clone());
     let (until_watched, until_flowing) = (shutdown.clone(), shutdown.clone());
     LiveState {
         watch: Arc::new(move |id, probability, form| {
-            let entries = watch(watched.of(id), id, probability, form)?;
+            let entries = watch(watched.controller(id), id, probability, form)?;
             Ok(entries.take_until(until_watched.clone().cancelled_owned()).boxed())
         }),
         flow: Arc::new(move |module, window| {
-            let counts = flow(flowing.of(module), module, window);
+            let counts = flow(flowing.controller(module), module, window);
             counts.take_until(until_flowing.clone().cancelled_owned()).boxed()
         }),
         overview: Arc::new(move || {
-            let is_enabled = seen.live().is_enabled();
+            let is_enabled = own.live().is_enabled();
             json!({
                 "version": env!("CARGO_PKG_VERSION"),
-                "ready": seen.ready(),
-                "lastLoad": seen.last_load_view(),
+                "ready": own.ready(),
+                "lastLoad": own.last_load_view(),
                 "liveDebugging": {
                     "enabled": is_enabled,
                     "message": if is_enabled { String::new() } else { WatchError::Disabled.to_string() },

@@ -61,7 +61,7 @@ impl Served {
 
 async fn load(controller: &Controller, config: &str) {
     let loaded = controller.load(vec![("test".to_owned(), config.to_owned())]).await;
-    loaded.unwrap_or_else(|found| panic!("{}", found.render()));
+    loaded.unwrap_or_else(|diagnostics| panic!("{}", diagnostics.render()));
 }
 
 /// Reads a stream entry by entry.
@@ -118,20 +118,20 @@ async fn what_cannot_be_watched_is_refused_with_the_reason() {
         unknown,
         (404, "there is no component `m.x/discovery.relabel.none`\n".to_owned())
     );
-    for bad in ["2", "-0.1", "NaN", "x"] {
+    for probability in ["2", "-0.1", "NaN", "x"] {
         let (status, text) = served
-            .refused(&format!("debug/discovery.relabel.a?sampleProb={bad}"))
+            .refused(&format!("debug/discovery.relabel.a?sampleProb={probability}"))
             .await;
         assert_eq!(
             (status, text.as_str()),
             (400, "sampleProb must be a number between 0 and 1\n"),
-            "{bad}"
+            "{probability}"
         );
     }
     assert_eq!(served.refused("debug/discovery.relabel.a?format=xml").await.0, 400);
-    for bad in ["0", "61", "1.5", "x"] {
-        let (status, text) = served.refused(&format!("graph?window={bad}")).await;
-        assert_eq!(status, 400, "{bad}: {text}");
+    for window in ["0", "61", "1.5", "x"] {
+        let (status, text) = served.refused(&format!("graph?window={window}")).await;
+        assert_eq!(status, 400, "{window}: {text}");
     }
 }
 

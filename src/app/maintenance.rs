@@ -134,13 +134,13 @@ pub(crate) fn settings(
 /// Parses the size limits of retention; 0 means no limit.
 fn space(file: &MaintenanceSection, flags: MaintenanceFlags<'_>) -> anyhow::Result<SpaceLimits> {
     let size = |name: &str, text: &str| anyhow::Ok(Some(bytes(name, text)? as u64).filter(|bytes| *bytes > 0));
-    let of = |flag: (&str, Option<&str>), key: (&str, &Option<String>)| match (flag, key) {
+    let limit = |flag: (&str, Option<&str>), key: (&str, &Option<String>)| match (flag, key) {
         ((name, Some(text)), _) => size(name, text),
         (_, (name, Some(text))) => size(name, text),
         _ => Ok(None),
     };
     let mut space = SpaceLimits {
-        whole: of(
+        whole: limit(
             ("--retention-size", flags.retention_size),
             ("maintenance.retention_size", &file.retention_size),
         )?,
@@ -151,7 +151,7 @@ fn space(file: &MaintenanceSection, flags: MaintenanceFlags<'_>) -> anyhow::Resu
         let tenant: TenantId = tenant.parse().with_context(|| name.clone())?;
         space.tenants.extend(size(&name, text)?.map(|bytes| (tenant, bytes)));
     }
-    let floor = of(
+    let floor = limit(
         ("--min-free-space", flags.min_free_space),
         ("maintenance.min_free_space", &file.min_free_space),
     )?;
@@ -186,14 +186,15 @@ mod tests {
 
     const DAY: Duration = Duration::from_hours(24);
 
-    fn of(text: &str) -> anyhow::Result<MaintenanceConfig> {
+    fn read(text: &str) -> anyhow::Result<MaintenanceConfig> {
         let file = config::parse(text)?;
         settings(&file.maintenance, &file.limits, MaintenanceFlags::default())
     }
 
     #[test]
     fn every_key_arrives() {
-        let config = of("\
+        let config = read(
+            "\
 limits:
   retention_period: 31d
 maintenance:
@@ -213,7 +214,8 @@ maintenance:
     'memory:inuse_space:bytes:space:bytes': 3d
   downsample_5m_after: 1d
   downsample_1h_after: 10d
-")
+",
+        )
         .unwrap();
         assert!(!config.compaction);
         assert_eq!(config.interval, Duration::from_secs(2));
@@ -246,7 +248,7 @@ maintenance:
             ]
         );
         // Without settings, nothing is deleted or downsampled.
-        let config = of("").unwrap();
+        let config = read("").unwrap();
         assert_eq!(
             config.aging,
             crate::store::maintenance::retention::aging::Aging::default()
@@ -254,10 +256,10 @@ maintenance:
         assert!(config.compaction);
         // The newer key overrides the older key, and a flag overrides both.
         let older = "limits:\n  compactor_blocks_retention_period: 5d\n";
-        assert_eq!(of(older).unwrap().aging.retention, 5 * DAY);
-        let both = format!("{older}  retention_period: 6d\n");
-        assert_eq!(of(&both).unwrap().aging.retention, 6 * DAY);
-        let file = config::parse(&both).unwrap();
+        assert_eq!(read(older).unwrap().aging.retention, 5 * DAY);
+        let text = format!("{older}  retention_period: 6d\n");
+        assert_eq!(read(&text).unwrap().aging.retention, 6 * DAY);
+        let file = config::parse(&text).unwrap();
         let flags = MaintenanceFlags {
             retention: Some("1d"),
             compaction: Some(false),
@@ -277,7 +279,7 @@ maintenance:
     one: 2GiB
     two: 0
 ";
-        let space = of(text).unwrap().space;
+        let space = read(text).unwrap().space;
         assert_eq!((space.whole, space.floor.unwrap().bytes), (Some(50 << 30), 1 << 30));
         assert_eq!(space.tenants, BTreeMap::from([(tenant_id("one"), 2 << 30)]));
         let file = config::parse(text).unwrap();
@@ -288,7 +290,7 @@ maintenance:
         };
         let space = settings(&file.maintenance, &file.limits, flags).unwrap().space;
         assert!(space.whole == Some(1_000_000) && space.floor.is_none());
-        let space = of("").unwrap().space;
+        let space = read("").unwrap().space;
         assert!(space.whole.is_none() && space.floor.is_none() && space.tenants.is_empty());
     }
 
@@ -323,7 +325,7 @@ maintenance:
             ),
             ("compact: true", "compact"),
         ] {
-            let error = match of(&format!("maintenance:\n  {text}\n")) {
+            let error = match read(&format!("maintenance:\n  {text}\n")) {
                 Ok(config) => panic!("{text} was accepted: {config:?}"),
                 Err(error) => format!("{error:#}"),
             };

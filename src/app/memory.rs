@@ -122,17 +122,17 @@ impl MemoryLimit {
         // The shares in 128ths: heads 22, profiles on the way to the heads 20, all requests 12, the largest body 12 as
         // received and 12 decompressed, responses 6, queries 18, caches between queries 16, names in merges 6,
         // PostgreSQL connections 4.
-        let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
-        let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
+        let share = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
+        let capped = |default: usize, parts: u64| default.min(usize::try_from(share(parts)).unwrap_or(usize::MAX));
         let store = StoreConfig::new("");
         let (http, query) = (ServerLimits::default(), QueryLimits::default());
         let postgres = PostgresOptions::new("");
         let postgres_bytes = capped(postgres.memory_bytes, 4);
         let sessions = (postgres_bytes / SESSION_BYTES).max(LEAST_SESSIONS);
-        let at_once = usize::try_from(of(18) / QUERY_BYTES).unwrap_or(usize::MAX);
+        let at_once = usize::try_from(share(18) / QUERY_BYTES).unwrap_or(usize::MAX);
         Shares {
-            flush_bytes: store.flush_bytes.min(of(6)),
-            head_limit_bytes: store.head_limit_bytes.min(of(22)),
+            flush_bytes: store.flush_bytes.min(share(6)),
+            head_limit_bytes: store.head_limit_bytes.min(share(22)),
             intake_bytes: capped(store.intake_bytes, 20),
             maintenance_bytes: capped(store.maintenance.memory_bytes, 6),
             postgres_bytes,
@@ -234,29 +234,29 @@ pub(crate) async fn watch(
     shutdown: Shutdown,
 ) {
     let MemoryLimit(limit) = limit;
-    let mut held = own_memory().unwrap_or(0);
+    let mut used_bytes = own_memory().unwrap_or(0);
     loop {
         metrics.show(parts());
-        let pause = if held < limit / 2 { CALM } else { BUSY };
+        let pause = if used_bytes < limit / 2 { CALM } else { BUSY };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
         }
-        held = own_memory().unwrap_or(0);
-        if held > limit / 16 * 15 {
+        used_bytes = own_memory().unwrap_or(0);
+        if used_bytes > limit / 16 * 15 {
             engine.forget_all();
             let _ = tokio::task::spawn_blocking(release_unused_memory).await;
-            held = own_memory().unwrap_or(0);
-            if held > limit / 16 * 15 && pressure.set(true) {
+            used_bytes = own_memory().unwrap_or(0);
+            if used_bytes > limit / 16 * 15 && pressure.set(true) {
                 tracing::warn!(
-                    held,
+                    held = used_bytes,
                     limit,
                     "memory is short: the server refuses requests until memory is free again (--memory-limit)"
                 );
             }
         }
-        if held < limit / 8 * 7 && pressure.set(false) {
-            tracing::info!(held, limit, "memory is free again");
+        if used_bytes < limit / 8 * 7 && pressure.set(false) {
+            tracing::info!(held = used_bytes, limit, "memory is free again");
         }
     }
 }
@@ -315,8 +315,11 @@ mod tests {
     fn all_parts_together_are_within_every_limit() {
         for mib in [96, 128, 256, 1024, 4096] {
             let limit = MemoryLimit::parse("x", &format!("{mib}MiB")).unwrap();
-            let held = BASE_BYTES + sum(&limit.shares());
-            assert!(held <= limit.bytes() && held > limit.bytes() / 3, "{mib} MiB: {held}");
+            let total_bytes = BASE_BYTES + sum(&limit.shares());
+            assert!(
+                total_bytes <= limit.bytes() && total_bytes > limit.bytes() / 3,
+                "{mib} MiB: {total_bytes}"
+            );
         }
     }
 
@@ -347,8 +350,8 @@ mod tests {
                 streams,
                 window_bytes,
             } = limit.connections();
-            let each = CONNECTION_BASE_BYTES as u64 + u64::from(window_bytes);
-            assert!(count as u64 * each <= limit.bytes() / 8, "{mib} MiB");
+            let connection_bytes = CONNECTION_BASE_BYTES as u64 + u64::from(window_bytes);
+            assert!(count as u64 * connection_bytes <= limit.bytes() / 8, "{mib} MiB");
             assert!(count >= 150 && streams >= 32 && window_bytes >= 64 << 10, "{mib} MiB");
         }
     }

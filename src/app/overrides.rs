@@ -35,14 +35,14 @@ impl OverridesFile {
 pub(crate) struct Overrides {
     file: OverridesFile,
     limits: TenantLimits,
-    seen: Seen,
+    last_read: LastRead,
     /// 1 if the text that was read last is in force, 0 otherwise.
     successful: Gauge,
 }
 
 /// The result of the last read. If the next read has the same result, nothing happens.
 #[derive(PartialEq)]
-enum Seen {
+enum LastRead {
     Text(String),
     /// The file could not be read, with the text of the error.
     Unreadable(String),
@@ -73,7 +73,7 @@ impl Overrides {
         Ok(Self {
             file,
             limits,
-            seen: Seen::Text(text),
+            last_read: LastRead::Text(text),
             successful,
         })
     }
@@ -92,15 +92,15 @@ impl Overrides {
 
     /// Applies the text of a read if the text is new and valid. Logs a new error.
     fn see(&mut self, read: io::Result<String>) {
-        let seen = read.map_or_else(|error| Seen::Unreadable(error.to_string()), Seen::Text);
-        if seen == self.seen {
+        let new = read.map_or_else(|error| LastRead::Unreadable(error.to_string()), LastRead::Text);
+        if new == self.last_read {
             return;
         }
-        let parsed = match &seen {
-            Seen::Text(text) => parse(text, self.limits.general()),
-            Seen::Unreadable(error) => Err(anyhow::anyhow!("{error}")),
+        let parsed = match &new {
+            LastRead::Text(text) => parse(text, self.limits.general()),
+            LastRead::Unreadable(error) => Err(anyhow::anyhow!("{error}")),
         };
-        self.seen = seen;
+        self.last_read = new;
         let path = self.file.path.display();
         match parsed {
             Ok(overrides) => {
@@ -155,20 +155,20 @@ mod tests {
             path: dir.path().join("overrides.yaml"),
             period: Duration::from_millis(10),
         };
-        let of = |size: usize| format!("overrides:\n  shop:\n    max_profile_size_bytes: {size}\n");
-        std::fs::write(&file.path, of(1000)).unwrap();
+        let overrides_text = |size: usize| format!("overrides:\n  shop:\n    max_profile_size_bytes: {size}\n");
+        std::fs::write(&file.path, overrides_text(1000)).unwrap();
         let limits = TenantLimits::default();
         let mut overrides = Overrides::read(file, limits.clone(), &Scope::new()).unwrap();
         assert_eq!(shop(&limits), 1000);
-        for wrong in [
+        for text in [
             "overrides:\n  shop:\n    reject_older_than: soon\n",
             "overridez: {}\n",
             "overrides: [",
         ] {
-            overrides.see(Ok(wrong.to_owned()));
-            assert_eq!((shop(&limits), overrides.successful.get()), (1000, 0), "{wrong}");
+            overrides.see(Ok(text.to_owned()));
+            assert_eq!((shop(&limits), overrides.successful.get()), (1000, 0), "{text}");
         }
-        overrides.see(Ok(of(2000)));
+        overrides.see(Ok(overrides_text(2000)));
         assert_eq!((shop(&limits), overrides.successful.get()), (2000, 1));
         overrides.see(Err(io::Error::other("gone")));
         assert_eq!((shop(&limits), overrides.successful.get()), (2000, 0));
@@ -188,20 +188,20 @@ mod tests {
             panic!("{parsed:?}")
         };
         assert_eq!(tenant.as_str(), "shop");
-        let wanted = Limits {
+        let expected = Limits {
             ingestion_rate_bytes: 512 << 10,
             max_active_series: 9,
             ..general
         };
-        assert_eq!(*limits, wanted);
-        for wrong in [
+        assert_eq!(*limits, expected);
+        for invalid_text in [
             "overrides:\n  a/b: {}\n",
             "overrides:\n  shop:\n    ingestion_rate_mb: -1\n",
             "overrides:\n  shop:\n    ingestion_rate_mb: .nan\n",
             "overrides:\n  shop:\n    ingestion_relabeling_default_rules_position: middle\n",
             "overrides:\n  shop:\n    sample_type_relabeling_rules: [{source: [a]}]\n",
         ] {
-            assert!(parse(wrong, &Limits::default()).is_err(), "{wrong}");
+            assert!(parse(invalid_text, &Limits::default()).is_err(), "{invalid_text}");
         }
     }
 
@@ -221,11 +221,11 @@ mod tests {
         assert_eq!((of_all.series.len(), of_shop.series.len()), (1, 0));
         assert_eq!(of_all.sample_types, of_shop.sample_types);
         assert_ne!(of_all.defaults, of_shop.defaults);
-        let wrong = "overrides:\n  shop:\n    ingestion_relabeling_rules:\n      - {regex: a, action: labeldrop}\n\
+        let rejected = "overrides:\n  shop:\n    ingestion_relabeling_rules:\n      - {regex: a, action: labeldrop}\n\
                      \x20     - {regex: '(', action: labeldrop}\n";
-        let error = parse(wrong, &general).unwrap_err();
+        let error = parse(rejected, &general).unwrap_err();
         let text = format!("{error:#}");
-        let place = "overrides of `shop`: limits.ingestion_relabeling_rules[1].regex: invalid regular expression";
-        assert!(text.starts_with(place), "{text}");
+        let expected = "overrides of `shop`: limits.ingestion_relabeling_rules[1].regex: invalid regular expression";
+        assert!(text.starts_with(expected), "{text}");
     }
 }

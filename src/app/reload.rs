@@ -247,9 +247,9 @@ impl Watch {
         if folders == self.folders {
             return;
         }
-        for gone in self.folders.drain(..) {
+        for old_folder in self.folders.drain(..) {
             // The folder may have been deleted, together with its watch.
-            let _ = watcher.unwatch(&gone);
+            let _ = watcher.unwatch(&old_folder);
         }
         for folder in folders {
             match watcher.watch(&folder, RecursiveMode::NonRecursive) {

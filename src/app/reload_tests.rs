@@ -41,7 +41,7 @@ impl Watched {
 
     /// Waits until exactly this component runs.
     async fn runs(&self, label: &str) {
-        let wanted = format!("discovery.relabel.{label}");
+        let expected_id = format!("discovery.relabel.{label}");
         let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             let ids: Vec<String> = self
@@ -51,10 +51,10 @@ impl Watched {
                 .into_iter()
                 .map(|view| view.local_id)
                 .collect();
-            if ids == [wanted.as_str()] {
+            if ids == [expected_id.as_str()] {
                 return;
             }
-            assert!(Instant::now() < deadline, "{ids:?} instead of {wanted}");
+            assert!(Instant::now() < deadline, "{ids:?} instead of {expected_id}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -101,25 +101,25 @@ async fn a_file_that_is_written_or_replaced_is_read_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_links_of_a_configmap_are_followed() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let path = |name: &str| folder.path().join(name);
     for (version, label) in [("..1", "one"), ("..2", "two"), ("..3", "three")] {
-        std::fs::create_dir(at(version)).unwrap();
-        std::fs::write(at(version).join("config.alloy"), config(label)).unwrap();
+        std::fs::create_dir(path(version)).unwrap();
+        std::fs::write(path(version).join("config.alloy"), config(label)).unwrap();
     }
-    symlink("..1", at("..data")).unwrap();
-    symlink("..data/config.alloy", at("config.alloy")).unwrap();
-    let watched = Watched::start(&at("config.alloy")).await;
+    symlink("..1", path("..data")).unwrap();
+    symlink("..data/config.alloy", path("config.alloy")).unwrap();
+    let watched = Watched::start(&path("config.alloy")).await;
     for (version, label) in [("..2", "two"), ("..3", "three")] {
         // The kubelet replaces links in this way.
-        symlink(version, at("..data_tmp")).unwrap();
-        std::fs::rename(at("..data_tmp"), at("..data")).unwrap();
+        symlink(version, path("..data_tmp")).unwrap();
+        std::fs::rename(path("..data_tmp"), path("..data")).unwrap();
         watched.runs(label).await;
     }
     // Now the path is a link to a file in another folder.
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::write(elsewhere.path().join("c.alloy"), config("four")).unwrap();
-    symlink(elsewhere.path().join("c.alloy"), at("tmp")).unwrap();
-    std::fs::rename(at("tmp"), at("config.alloy")).unwrap();
+    symlink(elsewhere.path().join("c.alloy"), path("tmp")).unwrap();
+    std::fs::rename(path("tmp"), path("config.alloy")).unwrap();
     watched.runs("four").await;
     std::fs::write(elsewhere.path().join("c.alloy"), config("five")).unwrap();
     watched.runs("five").await;

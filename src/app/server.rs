@@ -102,10 +102,10 @@ impl RunningServer {
             }
             None => None,
         };
-        let (asked, ended) = (engine.clone(), shutdown.clone());
+        let (caches, ended) = (engine.clone(), shutdown.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = asked.forget_unused() => {}
+                () = caches.forget_unused() => {}
                 () = ended.cancelled() => {}
             }
         });
@@ -125,7 +125,7 @@ impl RunningServer {
             move || {
                 let own = state.memory().into_iter().chain(store.memory());
                 let own = own.chain(engine.memory());
-                own.chain(sessions.iter().map(|held| held())).collect::<Vec<_>>()
+                own.chain(sessions.iter().map(|measure| measure())).collect::<Vec<_>>()
             }
         };
         let shown = (MemoryMetrics::new(metrics), parts);
@@ -188,12 +188,15 @@ impl RunningServer {
             .postgres
             .map(|postgres| tokio::spawn(postgres.serve(shutdown.clone())));
         let routes = guard(self.routes, self.access, &self.prefix);
-        let mut cut = self.listener.serve(routes, shutdown).await;
+        let mut aborted = self.listener.serve(routes, shutdown).await;
         if let Some(sessions) = sessions {
-            cut += sessions.await.unwrap_or_default();
+            aborted += sessions.await.unwrap_or_default();
         }
-        if cut > 0 {
-            tracing::warn!(connections = cut, "requests did not finish in time and were aborted");
+        if aborted > 0 {
+            tracing::warn!(
+                connections = aborted,
+                "requests did not finish in time and were aborted"
+            );
         }
         match self.store.close(FLUSH_GRACE).await {
             Ok(()) => tracing::info!("stopped; all profiles are in the tables"),

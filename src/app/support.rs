@@ -127,7 +127,7 @@ impl SupportBundle {
         let mut all = Vec::new();
         let mut modules = vec![MODULE.to_owned(), String::new()];
         while let Some(module) = modules.pop() {
-            let controller = self.controllers.of(&module);
+            let controller = self.controllers.controller(&module);
             for view in controller.components(&module).unwrap_or_default() {
                 let id = match module.as_str() {
                     "" => view.local_id.clone(),

@@ -36,7 +36,7 @@ impl Controllers {
     }
 
     /// Returns the controller that runs the component or module with this full id.
-    pub(crate) fn of(&self, id: &str) -> &Controller {
+    pub(crate) fn controller(&self, id: &str) -> &Controller {
         match (&self.remote, id.split('/').next()) {
             (Some(remote), Some(MODULE)) => remote,
             _ => &self.own,
@@ -52,23 +52,23 @@ impl From<Controller> for Controllers {
 
 impl Web for CollectorWeb {
     fn components(&self, module: &str) -> Option<Value> {
-        self.controllers.of(module).components(module).map(to_json)
+        self.controllers.controller(module).components(module).map(to_json)
     }
 
     fn remote_components(&self, module: &str) -> Option<Value> {
         // If there is no remote configuration, its root module is still returned, without components.
         let id = remote(module);
-        let found = self.controllers.of(&id).components(&id).map(to_json);
-        found.or_else(|| module.is_empty().then(|| json!([])))
+        let components = self.controllers.controller(&id).components(&id).map(to_json);
+        components.or_else(|| module.is_empty().then(|| json!([])))
     }
 
     fn component(&self, id: &str) -> Option<Value> {
-        self.controllers.of(id).component(id).map(to_json)
+        self.controllers.controller(id).component(id).map(to_json)
     }
 
     fn remote_component(&self, id: &str) -> Option<Value> {
         let id = remote(id);
-        self.controllers.of(&id).component(&id).map(to_json)
+        self.controllers.controller(&id).component(&id).map(to_json)
     }
 
     /// Returns the members of the cluster in the form of Alloy's peers. A collector that runs alone is the only peer.
@@ -84,11 +84,11 @@ impl Web for CollectorWeb {
     }
 
     fn has_component(&self, id: &str) -> bool {
-        self.controllers.of(id).has_component(id)
+        self.controllers.controller(id).has_component(id)
     }
 
     fn serve(&self, id: &str, request: http::Request<Bytes>) -> Answer {
-        self.controllers.of(id).serve(id, request)
+        self.controllers.controller(id).serve(id, request)
     }
 }
 

@@ -44,9 +44,9 @@ struct Pods {
 }
 
 /// Converts manifests that run kprofefe, or pods that are annotated for it.
-pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Findings) {
+pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, findings: &mut Findings) {
     let all = workloads(documents);
-    annotations(&all, "profefe.com/", &["enable", "path", "port", "service"], found);
+    annotations(&all, "profefe.com/", &["enable", "path", "port", "service"], findings);
     let mut number = 0;
     for workload in &all {
         for container in workload
@@ -58,7 +58,7 @@ pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Fi
             let line = container.command_line(&["A", "all-namespaces"]);
             let mut pods = Pods {
                 own_namespace: true,
-                interval: schedule(workload, found),
+                interval: schedule(workload, findings),
                 cpu: PROFEFE_CPU,
                 threads: true,
                 ..Pods::default()
@@ -70,20 +70,20 @@ pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Fi
                     "n" | "namespace" => drop(pods.namespaces.insert(value.to_owned())),
                     "l" | "selector" => pods.label = Some(value.to_owned()),
                     "kubeconfig" => pods.kubeconfig = Some(value.to_owned()),
-                    "profefe-hostport" => found.note(
+                    "profefe-hostport" => findings.note(
                         &path,
                         "is left out: profiles go to push-url, not to profefe's collector",
                     ),
                     "tracer" | "tracer.jaeger-address" => {
-                        found.note(&path, "is left out: it configures traces of kprofefe itself");
+                        findings.note(&path, "is left out: it configures traces of kprofefe itself");
                     }
-                    _ => found.problem(&path, "cannot be converted"),
+                    _ => findings.problem(&path, "cannot be converted"),
                 }
             }
             match line.words.as_slice() {
                 [] => {}
                 [pod] => pods.field = Some(format!("metadata.name={pod}")),
-                _ => found.problem(&workload.path, "names several pods: use a label selector"),
+                _ => findings.problem(&workload.path, "names several pods: use a label selector"),
             }
             pods.write(number, out);
         }
@@ -91,7 +91,7 @@ pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Fi
     if number == 0 {
         let annotated = annotated(&all, "profefe.com/enable");
         if annotated.is_empty() {
-            return found.problem(
+            return findings.problem(
                 "the file",
                 "has neither kprofefe nor a pod with the annotation profefe.com/enable",
             );
@@ -108,9 +108,9 @@ pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Fi
 }
 
 /// Converts manifests that run Coroot's agents, or pods that are annotated for them.
-pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings) {
+pub(super) fn coroot(documents: &[Value], out: &mut Writer, findings: &mut Findings) {
     let all = workloads(documents);
-    annotations(&all, "coroot.com/profile-", &["port", "scrape"], found);
+    annotations(&all, "coroot.com/profile-", &["port", "scrape"], findings);
     let agent = |name: &str| {
         all.iter().find_map(|workload| {
             let container = workload.containers.iter().find(|container| container.runs(name))?;
@@ -128,7 +128,7 @@ pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings
     let (cluster, node) = (agent("coroot-cluster-agent"), agent("coroot-node-agent"));
     let annotated = annotated(&all, "coroot.com/profile-scrape");
     if let Some((workload, settings)) = &cluster {
-        cluster_agent(workload, settings, out, found);
+        cluster_agent(workload, settings, out, findings);
     } else if !annotated.is_empty() {
         let pods = Pods {
             namespaces: namespaces(&annotated),
@@ -137,11 +137,11 @@ pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings
         pods.write(1, out);
     }
     if let Some((workload, settings)) = &node {
-        node_agent(workload, settings, out, found);
+        node_agent(workload, settings, out, findings);
     }
     if cluster.is_none() && node.is_none() && annotated.is_empty() {
         let message = "has neither an agent of Coroot nor a pod with the annotation coroot.com/profile-scrape";
-        found.problem("the file", message);
+        findings.problem("the file", message);
     }
     let refusing = all.iter().filter(|workload| {
         let mut environments = workload.containers.iter().map(|container| &container.environment);
@@ -149,23 +149,28 @@ pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings
     });
     for workload in refusing {
         let message = "has no counterpart: drop the targets of the workload's pods with a rule of discovery.relabel";
-        found.note(&format!("{}: COROOT_EBPF_PROFILING", workload.path), message);
+        findings.note(&format!("{}: COROOT_EBPF_PROFILING", workload.path), message);
     }
 }
 
 /// Converts the agent that scrapes annotated pods.
-fn cluster_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out: &mut Writer, found: &mut Findings) {
+fn cluster_agent(
+    workload: &Workload<'_>,
+    settings: &BTreeMap<String, String>,
+    out: &mut Writer,
+    findings: &mut Findings,
+) {
     let mut pods = of_coroot(COROOT_EVERY.to_owned());
     for (name, value) in settings {
         let path = format!("{}: {name}", workload.path);
         match name.as_str() {
-            "profiles-scrape-interval" => pods.interval = go_duration(&path, value, found),
-            "profiles-scrape-timeout" => pods.timeout = Some(go_duration(&path, value, found)),
-            name => left_out(&path, name, found),
+            "profiles-scrape-interval" => pods.interval = go_duration(&path, value, findings),
+            "profiles-scrape-timeout" => pods.timeout = Some(go_duration(&path, value, findings)),
+            name => left_out(&path, name, findings),
         }
     }
     if milliseconds(&pods.interval) == Some(0) {
-        return found.note(
+        return findings.note(
             &workload.path,
             "has the scrape interval 0, so annotated pods are not scraped",
         );
@@ -174,20 +179,22 @@ fn cluster_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, o
 }
 
 /// Converts the agent that profiles the processes of a node.
-fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out: &mut Writer, found: &mut Findings) {
+fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out: &mut Writer, findings: &mut Findings) {
     let mut is_java_on = false;
     for (name, value) in settings {
         let path = format!("{}: {name}", workload.path);
         match (name.as_str(), value.as_str()) {
             ("enable-java-async-profiler", value) => is_java_on = matches!(value, "" | "true" | "1"),
-            ("java-async-profiler-delay", _) => found.note(&path, "has no counterpart: profiling starts without delay"),
+            ("java-async-profiler-delay", _) => {
+                findings.note(&path, "has no counterpart: profiling starts without delay")
+            }
             ("go-heap-profiler", "disabled") => {}
             ("go-heap-profiler", _) => {
                 let message = "has no counterpart: to get Go heap profiles, annotate pods that serve them over HTTP";
-                found.note(&path, message);
+                findings.note(&path, message);
             }
-            ("profiles-prune-fraction", _) => found.note(&path, "has no counterpart: no stacks are pruned"),
-            (name, _) => left_out(&path, name, found),
+            ("profiles-prune-fraction", _) => findings.note(&path, "has no counterpart: no stacks are pruned"),
+            (name, _) => left_out(&path, name, findings),
         }
     }
     out.open("discovery.kubernetes", Some("node"));
@@ -264,12 +271,12 @@ fn rule(attributes: &[(&str, &str)], out: &mut Writer) {
 }
 
 /// Records a note for a Coroot setting that has no effect here.
-fn left_out(path: &str, name: &str, found: &mut Findings) {
+fn left_out(path: &str, name: &str, findings: &mut Findings) {
     let names_coroot = matches!(
         name,
         "api-key" | "collector-endpoint" | "coroot-url" | "insecure-skip-verify" | "profiles-endpoint"
     );
-    found.note(
+    findings.note(
         path,
         if names_coroot {
             "is left out: profiles go to push-url, not to Coroot"
@@ -344,7 +351,7 @@ impl Pods {
 
 /// Records a note for each annotation that the agent does not support, and for each annotation that would enable
 /// profiling but has a value other than `true`.
-fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut Findings) {
+fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], findings: &mut Findings) {
     for workload in all {
         for (name, value) in &workload.annotations {
             let Some(rest) = name.strip_prefix(prefix) else {
@@ -352,9 +359,9 @@ fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut F
             };
             let path = format!("{}: {name}", workload.path);
             if !known.contains(&rest) {
-                found.note(&path, "is left out: the agent does not support this annotation");
+                findings.note(&path, "is left out: the agent does not support this annotation");
             } else if matches!(rest, "enable" | "scrape") && *value != "true" {
-                found.note(&path, format_args!("is `{value}`, but only `true` enables profiling"));
+                findings.note(&path, format_args!("is `{value}`, but only `true` enables profiling"));
             }
         }
     }
@@ -377,7 +384,7 @@ fn namespaces(workloads: &[&Workload<'_>]) -> BTreeSet<String> {
 
 /// Returns the interval of a CronJob. If the job does not run every N minutes or every hour, records a note and returns
 /// the default.
-fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
+fn schedule(workload: &Workload<'_>, findings: &mut Findings) -> String {
     let Some(schedule) = workload.schedule else {
         return go(PROFEFE_EVERY);
     };
@@ -393,7 +400,7 @@ fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     minutes.map_or_else(
         || {
             let message = format!("`{schedule}` does not mean every N minutes or every hour: scrape_interval is 10m");
-            found.note(&format!("{}: schedule", workload.path), message);
+            findings.note(&format!("{}: schedule", workload.path), message);
             go(PROFEFE_EVERY)
         },
         |minutes: u64| go(minutes * MINUTE),
@@ -401,9 +408,9 @@ fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
 }
 
 /// Parses the duration of a flag. Records an invalid duration as a problem, and returns Coroot's default instead.
-fn go_duration(path: &str, text: &str, found: &mut Findings) -> String {
+fn go_duration(path: &str, text: &str, findings: &mut Findings) -> String {
     duration(text).unwrap_or_else(|message| {
-        found.problem(path, message);
+        findings.problem(path, message);
         COROOT_EVERY.to_owned()
     })
 }
@@ -411,7 +418,7 @@ fn go_duration(path: &str, text: &str, found: &mut Findings) -> String {
 /// Formats milliseconds as a Go duration.
 fn go(milliseconds: u64) -> String {
     match milliseconds {
-        whole if whole % MINUTE == 0 => format!("{}m", whole / MINUTE),
+        total if total % MINUTE == 0 => format!("{}m", total / MINUTE),
         other => format!("{}s", other / 1_000),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::text::{Writer, expression};
-use crate::app::foreign::yaml::{number, truth, whole};
+use crate::app::foreign::yaml::{integer, number, truth};
 use alluvium_lang::literal::quote;
 use alluvium_lang::schema::{Attribute, Block, Kind, Schema};
 
@@ -28,7 +28,7 @@ pub(super) fn body(
     schema: &Schema,
     (path, mapping): (&str, &Map<String, Value>),
     out: &mut Writer,
-    found: &mut Findings,
+    findings: &mut Findings,
 ) {
     let renamed = |key: &str| {
         let row = RENAMED.iter().find(|(block, from, _)| (*block, *from) == (name, key));
@@ -41,36 +41,36 @@ pub(super) fn body(
         let attribute = schema
             .attributes
             .iter()
-            .find(|known| known.name == own && !value.is_null());
+            .find(|attribute| attribute.name == own && !value.is_null());
         if let Some(attribute) = attribute {
             match attribute_value(attribute, value) {
                 Ok(text) => out.attribute(&own, &text),
-                Err(message) => found.problem(&format!("{path}.{key}"), message),
+                Err(message) => findings.problem(&format!("{path}.{key}"), message),
             }
         }
     }
     for (key, value) in mapping {
         let (own, path) = (renamed(key), format!("{path}.{key}"));
-        if schema.attributes.iter().any(|known| known.name == own) {
+        if schema.attributes.iter().any(|attribute| attribute.name == own) {
             continue;
         }
-        match schema.blocks.iter().find(|known| known.name == own) {
-            Some(block) => inner(block, (&path, value), out, found),
-            None => found.problem(&path, format_args!("`{name}` has no such argument")),
+        match schema.blocks.iter().find(|block| block.name == own) {
+            Some(block) => inner(block, (&path, value), out, findings),
+            None => findings.problem(&path, format_args!("`{name}` has no such argument")),
         }
     }
 }
 
 /// Writes an inner block, or one block for each item of a list.
-fn inner(block: &Block, (path, value): (&str, &Value), out: &mut Writer, found: &mut Findings) {
+fn inner(block: &Block, (path, value): (&str, &Value), out: &mut Writer, findings: &mut Findings) {
     let mut one = |path: &str, value: &Value| match value {
         Value::Object(mapping) => {
             out.open(block.name, None);
-            body(block.name, block.schema, (path, mapping), out, found);
+            body(block.name, block.schema, (path, mapping), out, findings);
             out.close();
         }
         Value::Null => {}
-        _ => found.problem(path, "must be a mapping"),
+        _ => findings.problem(path, "must be a mapping"),
     };
     match value {
         Value::Array(items) if block.many => {
@@ -123,7 +123,7 @@ fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, Value
 }
 
 fn of_kind(kind: Kind, value: &Value) -> Result<String, ValueError> {
-    let wrong = |kind: &'static str| {
+    let kind_error = |kind: &'static str| {
         Err(ValueError::Kind {
             value: value.to_string(),
             kind,
@@ -131,21 +131,21 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, ValueError> {
     };
     match (kind, value) {
         (Kind::Any, _) => Ok(expression(value)),
-        (Kind::Bool, Value::String(text)) => truth(text).map_or_else(|| wrong("boolean"), |is| Ok(is.to_string())),
+        (Kind::Bool, Value::String(text)) => truth(text).map_or_else(|| kind_error("boolean"), |is| Ok(is.to_string())),
         (Kind::Int, Value::String(text)) => {
-            whole(text).map_or_else(|| wrong("number"), |number| Ok(number.to_string()))
+            integer(text).map_or_else(|| kind_error("number"), |number| Ok(number.to_string()))
         }
-        (Kind::Uint, Value::String(text)) => match whole(text) {
+        (Kind::Uint, Value::String(text)) => match integer(text) {
             Some(number @ 0..) => Ok(number.to_string()),
-            _ => wrong("number"),
+            _ => kind_error("number"),
         },
         (Kind::Float, Value::String(text)) => {
-            number(text).map_or_else(|| wrong("number"), |number| Ok(number.to_string()))
+            number(text).map_or_else(|| kind_error("number"), |number| Ok(number.to_string()))
         }
         (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::String(text)) => Ok(quote(text)),
         // An item or a field without a value is an empty string.
         (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::Null) => Ok(quote("")),
-        (Kind::String | Kind::Secret | Kind::OptionalSecret, _) => wrong("string"),
+        (Kind::String | Kind::Secret | Kind::OptionalSecret, _) => kind_error("string"),
         (Kind::Duration, Value::String(text)) => duration(text).map(|text| quote(&text)),
         (Kind::List(kind), Value::Array(items)) => {
             let items: Result<Vec<String>, ValueError> = items.iter().map(|item| of_kind(*kind, item)).collect();
@@ -156,35 +156,37 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, ValueError> {
             let fields: Result<Vec<String>, ValueError> = fields.iter().map(field).collect();
             Ok(format!("{{{}}}", fields?.join(", ")))
         }
-        (Kind::Bool, _) => wrong("boolean"),
-        (Kind::Int | Kind::Uint | Kind::Float, _) => wrong("number"),
-        (Kind::Duration, _) => wrong("duration"),
-        (Kind::List(_), _) => wrong("list"),
-        (Kind::Map(_), _) => wrong("mapping"),
+        (Kind::Bool, _) => kind_error("boolean"),
+        (Kind::Int | Kind::Uint | Kind::Float, _) => kind_error("number"),
+        (Kind::Duration, _) => kind_error("duration"),
+        (Kind::List(_), _) => kind_error("list"),
+        (Kind::Map(_), _) => kind_error("mapping"),
         (Kind::Capsule(_), _) => Err(ValueError::Capsule),
     }
 }
 
 /// Converts a Prometheus duration to a Go duration, which has no unit above the hour: `1d12h` becomes `36h`.
 pub(super) fn duration(text: &str) -> Result<String, ValueError> {
-    let wrong = || ValueError::Duration(text.to_owned());
+    let duration_error = || ValueError::Duration(text.to_owned());
     let (mut out, mut hours, mut rest) = (String::new(), 0_u64, text);
     if matches!(text, "" | "0") {
         return if text.is_empty() {
-            Err(wrong())
+            Err(duration_error())
         } else {
             Ok("0s".to_owned())
         };
     }
     while !rest.is_empty() {
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(wrong)?;
+        let digits = rest
+            .find(|letter: char| !letter.is_ascii_digit())
+            .ok_or_else(duration_error)?;
         let (number, tail) = rest.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let number: u64 = number.parse().map_err(|_| duration_error())?;
         let unit = ["ms", "s", "m", "h", "d", "w", "y"].into_iter().find(|unit| {
             tail.strip_prefix(*unit)
                 .is_some_and(|after| after.is_empty() || after.starts_with(|letter: char| letter.is_ascii_digit()))
         });
-        let unit = unit.ok_or_else(wrong)?;
+        let unit = unit.ok_or_else(duration_error)?;
         let in_hours = match unit {
             "y" => 365 * 24,
             "w" => 7 * 24,
@@ -195,8 +197,8 @@ pub(super) fn duration(text: &str) -> Result<String, ValueError> {
         if in_hours == 0 {
             out.push_str(&format!("{number}{unit}"));
         } else {
-            let more = number.checked_mul(in_hours).ok_or_else(wrong)?;
-            hours = hours.checked_add(more).ok_or_else(wrong)?;
+            let added_hours = number.checked_mul(in_hours).ok_or_else(duration_error)?;
+            hours = hours.checked_add(added_hours).ok_or_else(duration_error)?;
         }
         rest = &tail[unit.len()..];
     }

@@ -55,7 +55,7 @@ pub(super) struct Jobs<'a> {
     format: Format,
     folder: &'a Path,
     out: &'a mut Writer,
-    found: &'a mut Findings,
+    findings: &'a mut Findings,
     /// Names and labels of the components that have been written.
     used: BTreeSet<(String, String)>,
     /// Total size of the static targets that have been written, in bytes.
@@ -68,7 +68,7 @@ pub(super) struct Jobs<'a> {
 type Place<'a> = (&'a str, &'a Map<String, Value>);
 
 impl<'a> Jobs<'a> {
-    pub(super) fn new(format: Format, folder: &'a Path, out: &'a mut Writer, found: &'a mut Findings) -> Self {
+    pub(super) fn new(format: Format, folder: &'a Path, out: &'a mut Writer, findings: &'a mut Findings) -> Self {
         let (interval, timeout) = match format {
             Format::Conprof => ("1m", Some("1m")),
             // The default timeout is the scrape interval plus three seconds.
@@ -79,7 +79,7 @@ impl<'a> Jobs<'a> {
             format,
             folder,
             out,
-            found,
+            findings,
             used: BTreeSet::new(),
             target_bytes: 0,
             interval: interval.to_owned(),
@@ -99,23 +99,23 @@ impl<'a> Jobs<'a> {
                         let path = format!("scrape_configs[{index}]");
                         match job {
                             Value::Object(job) => self.job((&path, job)),
-                            _ => self.found.problem(&path, "must be a mapping"),
+                            _ => self.findings.problem(&path, "must be a mapping"),
                         }
                     }
                 }
                 ("scrape_configs", Value::Null) => {}
-                ("scrape_configs", _) => self.found.problem(key, "must be a list"),
+                ("scrape_configs", _) => self.findings.problem(key, "must be a list"),
                 ("global", _) if self.format == Format::Prometheus => {}
                 // Earlier versions of Parca have the key `debug_info`, which configures the storage of debug
                 // information only.
                 ("object_storage" | "debug_info", _) if self.format == Format::Parca => {
                     let message = "configures Parca's storage; here the server that receives the profiles stores them";
-                    self.found.note(key, message);
+                    self.findings.note(key, message);
                 }
                 (key, _) if self.format == Format::Prometheus && NOT_OF_PROFILES.contains(&key) => {
-                    self.found.note(key, "is left out: it does not concern profiles");
+                    self.findings.note(key, "is left out: it does not concern profiles");
                 }
-                (key, _) => self.found.problem(key, "cannot be converted"),
+                (key, _) => self.findings.problem(key, "cannot be converted"),
             }
         }
     }
@@ -126,19 +126,19 @@ impl<'a> Jobs<'a> {
             match (&**key, value) {
                 ("scrape_interval", Value::String(text)) => text.clone_into(&mut self.interval),
                 ("scrape_timeout", Value::String(text)) => self.timeout = Some(text.clone()),
-                ("scrape_interval" | "scrape_timeout", _) => self.found.problem(&path, "must be a duration"),
+                ("scrape_interval" | "scrape_timeout", _) => self.findings.problem(&path, "must be a duration"),
                 ("external_labels", _) => {
                     let message = "are added to metrics that Prometheus sends: set them in pyroscope.write if needed";
-                    self.found.note(&path, message);
+                    self.findings.note(&path, message);
                 }
-                _ => self.found.note(&path, "is left out: it does not concern profiles"),
+                _ => self.findings.note(&path, "is left out: it does not concern profiles"),
             }
         }
     }
 
     fn job(&mut self, (path, job): Place<'_>) {
         let Some(Value::String(name)) = job.get("job_name") else {
-            return self.found.problem(path, "job_name is missing");
+            return self.findings.problem(path, "job_name is missing");
         };
         let mut lists = Vec::new();
         for (key, value) in job {
@@ -163,20 +163,22 @@ impl<'a> Jobs<'a> {
     /// Converts `static_configs` to an expression for its targets.
     fn static_targets(&mut self, (path, value): (&str, &Value)) -> Option<String> {
         let Value::Array(groups) = value else {
-            self.found.problem(path, "must be a list");
+            self.findings.problem(path, "must be a list");
             return None;
         };
         let mut targets = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             let path = format!("{path}[{index}]");
             let mut labels = Map::new();
-            if let Some(given) = group.get("labels").and_then(Value::as_object) {
-                for (name, value) in given {
+            if let Some(group_labels) = group.get("labels").and_then(Value::as_object) {
+                for (name, value) in group_labels {
                     match value {
                         Value::String(_) => drop(labels.insert(name.clone(), value.clone())),
                         // A label with an empty value is the same as an absent label.
                         Value::Null => {}
-                        _ => self.found.problem(&format!("{path}.labels.{name}"), "must be a string"),
+                        _ => self
+                            .findings
+                            .problem(&format!("{path}.labels.{name}"), "must be a string"),
                     }
                 }
             }
@@ -185,9 +187,9 @@ impl<'a> Jobs<'a> {
             for address in group.get("targets").and_then(Value::as_array).into_iter().flatten() {
                 self.target_bytes += label_bytes + address.as_str().map_or(0, str::len);
                 if self.target_bytes > MAX_TARGET_BYTES {
-                    let most = MAX_TARGET_BYTES >> 20;
-                    self.found
-                        .problem(&path, format_args!("the targets of the file exceed {most} MiB"));
+                    let max_mib = MAX_TARGET_BYTES >> 20;
+                    self.findings
+                        .problem(&path, format_args!("the targets of the file exceed {max_mib} MiB"));
                     return None;
                 }
                 match address.as_str() {
@@ -197,7 +199,7 @@ impl<'a> Jobs<'a> {
                         targets.push(expression(&Value::Object(target)));
                     }
                     _ => self
-                        .found
+                        .findings
                         .problem(&format!("{path}.targets"), format_args!("{address} is not a HOST:PORT")),
                 }
             }
@@ -211,22 +213,28 @@ impl<'a> Jobs<'a> {
         let component = format!("discovery.{kind}");
         let Some(definition) = alluvium_components::find(&component) else {
             return self
-                .found
+                .findings
                 .problem(path, format_args!("there is no component `{component}`"));
         };
         let Value::Array(items) = value else {
-            return self.found.problem(path, "must be a list");
+            return self.findings.problem(path, "must be a list");
         };
         for (index, item) in items.iter().enumerate() {
             let path = format!("{path}[{index}]");
             let Value::Object(item) = item else {
-                self.found.problem(&path, "must be a mapping");
+                self.findings.problem(&path, "must be a mapping");
                 continue;
             };
             let item = self.with_whole_paths(kind, item);
             let label = self.label(&component, job);
             self.out.open(&component, Some(&label));
-            blocks::body(&component, definition.arguments(), (&path, &item), self.out, self.found);
+            blocks::body(
+                &component,
+                definition.arguments(),
+                (&path, &item),
+                self.out,
+                self.findings,
+            );
             self.out.close();
             lists.push(format!("{component}.{label}.targets"));
         }
@@ -258,13 +266,13 @@ impl<'a> Jobs<'a> {
                 .filter(|name| OF_PROFILES.contains(name));
             if let Some(name) = of_profiles.next().filter(|_| self.format != Format::Prometheus) {
                 let message = format!("the label {name} is not set: rules run once per target, not once per profile");
-                self.found.problem(&format!("{path}[{index}]"), message);
+                self.findings.problem(&format!("{path}[{index}]"), message);
             }
         }
         self.out.open("discovery.relabel", Some(&label));
         self.out.attribute("targets", targets);
         let body = Map::from_iter([("rule".to_owned(), rules.clone())]);
-        blocks::body("discovery.relabel", schema, (path, &body), self.out, self.found);
+        blocks::body("discovery.relabel", schema, (path, &body), self.out, self.findings);
         self.out.close();
         format!("discovery.relabel.{label}.output")
     }
@@ -281,7 +289,7 @@ impl<'a> Jobs<'a> {
         let kinds = job
             .get("profiling_config")
             .filter(|_| self.format != Format::Prometheus);
-        let kinds = Kinds::new(self.format, (&kinds_path, kinds), self.found);
+        let kinds = Kinds::new(self.format, (&kinds_path, kinds), self.findings);
         let rest = self.rest(path, job);
         self.out.open("pyroscope.scrape", Some(&label));
         self.out.attribute("targets", targets);
@@ -292,11 +300,11 @@ impl<'a> Jobs<'a> {
         let schema = schema_of("pyroscope.scrape");
         // Attributes are written before blocks. `kinds` writes an attribute and a block, so it runs between the other
         // attributes and the other blocks.
-        let is_attribute = |key: &String| schema.attributes.iter().any(|known| known.name == *key);
+        let is_attribute = |key: &String| schema.attributes.iter().any(|attribute| attribute.name == *key);
         let (attributes, inner): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(key, _)| is_attribute(key));
-        blocks::body("pyroscope.scrape", schema, (path, &attributes), self.out, self.found);
-        kinds.write(milliseconds, path, self.out, self.found);
-        blocks::body("pyroscope.scrape", schema, (path, &inner), self.out, self.found);
+        blocks::body("pyroscope.scrape", schema, (path, &attributes), self.out, self.findings);
+        kinds.write(milliseconds, path, self.out, self.findings);
+        blocks::body("pyroscope.scrape", schema, (path, &inner), self.out, self.findings);
         self.out.close();
     }
 
@@ -316,10 +324,10 @@ impl<'a> Jobs<'a> {
                 continue;
             }
             if self.format == Format::Prometheus && is_of_metrics {
-                self.found
+                self.findings
                     .note(&format!("{path}.{key}"), "concerns metrics and is left out");
             } else if self.format == Format::Parca && key == "normalized_addresses" {
-                self.found.note(
+                self.findings.note(
                     &format!("{path}.{key}"),
                     "addresses are kept as they are in the profile",
                 );
@@ -339,7 +347,7 @@ impl<'a> Jobs<'a> {
         match blocks::duration(&text?) {
             Ok(text) => Some(text),
             Err(message) => {
-                self.found.problem(&format!("{path}.{key}"), message);
+                self.findings.problem(&format!("{path}.{key}"), message);
                 None
             }
         }
@@ -359,5 +367,5 @@ impl<'a> Jobs<'a> {
 }
 
 fn schema_of(component: &str) -> &'static Schema {
-    alluvium_components::find(component).map_or(&Schema::EMPTY, |known| known.arguments())
+    alluvium_components::find(component).map_or(&Schema::EMPTY, |component| component.arguments())
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::format::Format;
 use crate::app::foreign::text::Writer;
-use crate::app::foreign::yaml::{truth, whole};
+use crate::app::foreign::yaml::{integer, truth};
 use alluvium_lang::literal::quote;
 
 /// Go's execution traces, which are not profiles.
@@ -18,7 +18,7 @@ const MIN_INTERVAL: u64 = 2_000;
 const GAP: u64 = 1_000;
 
 /// A kind of profile that has a name in one of the formats.
-struct Known {
+struct Preset {
     /// Name of the kind in the format.
     name: &'static str,
     /// The block of `pyroscope.scrape` for this kind; `None` for a custom profile.
@@ -29,21 +29,21 @@ struct Known {
 }
 
 /// The kinds that have a block of their own or that conprof collects by default. The CPU kinds cover a time span.
-const KNOWN: [Known; 9] = [
-    known("allocs", Some("memory"), "/debug/pprof/allocs"),
-    known("memory", Some("memory"), "/debug/pprof/allocs"),
-    known("block", Some("block"), "/debug/pprof/block"),
-    known("goroutine", Some("goroutine"), "/debug/pprof/goroutine"),
-    known("mutex", Some("mutex"), "/debug/pprof/mutex"),
-    known("heap", None, "/debug/pprof/heap"),
-    known("threadcreate", Some("threadcreate"), "/debug/pprof/threadcreate"),
-    Known {
+const PRESETS: [Preset; 9] = [
+    momentary_preset("allocs", Some("memory"), "/debug/pprof/allocs"),
+    momentary_preset("memory", Some("memory"), "/debug/pprof/allocs"),
+    momentary_preset("block", Some("block"), "/debug/pprof/block"),
+    momentary_preset("goroutine", Some("goroutine"), "/debug/pprof/goroutine"),
+    momentary_preset("mutex", Some("mutex"), "/debug/pprof/mutex"),
+    momentary_preset("heap", None, "/debug/pprof/heap"),
+    momentary_preset("threadcreate", Some("threadcreate"), "/debug/pprof/threadcreate"),
+    Preset {
         delta: true,
-        ..known("profile", Some("process_cpu"), "/debug/pprof/profile")
+        ..momentary_preset("profile", Some("process_cpu"), "/debug/pprof/profile")
     },
-    Known {
+    Preset {
         delta: true,
-        ..known("process_cpu", Some("process_cpu"), "/debug/pprof/profile")
+        ..momentary_preset("process_cpu", Some("process_cpu"), "/debug/pprof/profile")
     },
 ];
 /// Blocks of `pyroscope.scrape` that are enabled by default.
@@ -53,10 +53,10 @@ const ON: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
 pub(super) struct Kinds {
     path_prefix: Option<String>,
     /// Kinds by their names in the foreign format.
-    taken: BTreeMap<String, Kind>,
+    by_name: BTreeMap<String, Kind>,
     /// Requested duration of profiles that cover a time span, in milliseconds; `None` for the longest duration that the
     /// scrape interval allows.
-    wanted: Option<u64>,
+    duration_ms: Option<u64>,
 }
 
 struct Kind {
@@ -64,8 +64,8 @@ struct Kind {
     delta: bool,
 }
 
-const fn known(name: &'static str, block: Option<&'static str>, path: &'static str) -> Known {
-    Known {
+const fn momentary_preset(name: &'static str, block: Option<&'static str>, path: &'static str) -> Preset {
+    Preset {
         name,
         block,
         path,
@@ -75,8 +75,8 @@ const fn known(name: &'static str, block: Option<&'static str>, path: &'static s
 
 impl Kinds {
     /// Returns the default kinds of the format, changed by the job's `profiling_config` at `path`.
-    pub(super) fn new(format: Format, (path, given): (&str, Option<&Value>), found: &mut Findings) -> Self {
-        let (names, wanted): (&[&str], _) = match format {
+    pub(super) fn new(format: Format, (path, config): (&str, Option<&Value>), findings: &mut Findings) -> Self {
+        let (names, duration_ms): (&[&str], _) = match format {
             Format::Conprof => (
                 &[
                     "allocs",
@@ -92,52 +92,52 @@ impl Kinds {
             Format::Parca => (&["memory", "block", "goroutine", "mutex", "process_cpu"], None),
             _ => (&["allocs", "block", "goroutine", "mutex", "profile"], None),
         };
-        let of = |name: &&str| {
-            let known = KNOWN.iter().find(|known| known.name == *name)?;
-            let (path, delta) = (known.path.to_owned(), known.delta);
+        let default_kind = |name: &&str| {
+            let preset = PRESETS.iter().find(|preset| preset.name == *name)?;
+            let (path, delta) = (preset.path.to_owned(), preset.delta);
             Some(((*name).to_owned(), Kind { path, delta }))
         };
         let mut kinds = Self {
             path_prefix: None,
-            taken: names.iter().filter_map(of).collect(),
-            wanted,
+            by_name: names.iter().filter_map(default_kind).collect(),
+            duration_ms,
         };
-        match given {
+        match config {
             None | Some(Value::Null) => {}
-            Some(Value::Object(given)) => kinds.change(path, given, found),
-            Some(_) => found.problem(path, "must be a mapping"),
+            Some(Value::Object(config)) => kinds.change(path, config, findings),
+            Some(_) => findings.problem(path, "must be a mapping"),
         }
         kinds
     }
 
-    fn change(&mut self, path: &str, given: &Map<String, Value>, found: &mut Findings) {
-        for (key, value) in given {
+    fn change(&mut self, path: &str, config: &Map<String, Value>, findings: &mut Findings) {
+        for (key, value) in config {
             let path = format!("{path}.{key}");
             match (&**key, value) {
                 ("path_prefix", Value::String(prefix)) => self.path_prefix = Some(prefix.clone()),
                 ("pprof_config", Value::Object(kinds)) => {
                     for (name, value) in kinds {
-                        self.kind(name, (&format!("{path}.{name}"), value), found);
+                        self.kind(name, (&format!("{path}.{name}"), value), findings);
                     }
                 }
                 ("path_prefix" | "pprof_config", Value::Null) => {}
-                ("path_prefix" | "pprof_config", _) => found.problem(&path, "has the wrong type"),
-                _ => found.problem(&path, "unknown key"),
+                ("path_prefix" | "pprof_config", _) => findings.problem(&path, "has the wrong type"),
+                _ => findings.problem(&path, "unknown key"),
             }
         }
     }
 
-    fn kind(&mut self, name: &str, (path, value): (&str, &Value), found: &mut Findings) {
-        let before = self.taken.remove(name);
+    fn kind(&mut self, name: &str, (path, value): (&str, &Value), findings: &mut Findings) {
+        let before = self.by_name.remove(name);
         let (mut is_taken, mut kind) = (true, before.unwrap_or_else(|| Kind::named(name)));
         if name == TRACE {
-            return found.note(path, "execution traces are not profiles and are left out");
+            return findings.note(path, "execution traces are not profiles and are left out");
         }
         let empty = Map::new();
         let settings = match value {
             Value::Object(settings) => settings,
             Value::Null => &empty,
-            _ => return found.problem(path, "must be a mapping"),
+            _ => return findings.problem(path, "must be a mapping"),
         };
         for (key, value) in settings {
             let path = format!("{path}.{key}");
@@ -145,40 +145,40 @@ impl Kinds {
                 ("enabled" | "delta", Value::String(text)) => match (truth(text), &**key) {
                     (Some(is_enabled), "enabled") => is_taken = is_enabled,
                     (Some(is_delta), _) => kind.delta = is_delta,
-                    (None, _) => found.problem(&path, "has the wrong type"),
+                    (None, _) => findings.problem(&path, "has the wrong type"),
                 },
                 ("path", Value::String(text)) if text.is_empty() => {}
                 ("path", Value::String(text)) => text.clone_into(&mut kind.path),
-                ("seconds", Value::String(text)) => match whole(text) {
+                ("seconds", Value::String(text)) => match integer(text) {
                     Some(seconds) => {
                         let seconds = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0);
-                        self.wanted = seconds.map(|seconds| seconds.saturating_mul(1_000));
+                        self.duration_ms = seconds.map(|seconds| seconds.saturating_mul(1_000));
                     }
-                    None => found.problem(&path, "has the wrong type"),
+                    None => findings.problem(&path, "has the wrong type"),
                 },
-                ("keep_sample_type", _) => found.note(&path, "all sample types are kept"),
+                ("keep_sample_type", _) => findings.note(&path, "all sample types are kept"),
                 ("enabled" | "path" | "delta" | "seconds", Value::Null) => {}
-                ("enabled" | "path" | "delta" | "seconds", _) => found.problem(&path, "has the wrong type"),
-                _ => found.problem(&path, "unknown key"),
+                ("enabled" | "path" | "delta" | "seconds", _) => findings.problem(&path, "has the wrong type"),
+                _ => findings.problem(&path, "unknown key"),
             }
         }
         if is_taken {
-            self.taken.insert(name.to_owned(), kind);
+            self.by_name.insert(name.to_owned(), kind);
         }
     }
 
     /// Writes the `profiling_config` of the job at `path`. `interval` is the job's scrape interval in milliseconds.
-    pub(super) fn write(mut self, interval: u64, path: &str, out: &mut Writer, found: &mut Findings) {
+    pub(super) fn write(mut self, interval: u64, path: &str, out: &mut Writer, findings: &mut Findings) {
         if interval < MIN_INTERVAL {
             let timed: Vec<String> = self
-                .taken
+                .by_name
                 .iter()
                 .filter(|(_, kind)| kind.delta)
                 .map(|(name, _)| name.clone())
                 .collect();
             for name in timed {
-                self.taken.remove(&name);
-                found.note(
+                self.by_name.remove(&name);
+                findings.note(
                     path,
                     format_args!(
                         "the profile `{name}` covers a time span, for which the scrape interval of {interval} ms is \
@@ -188,11 +188,11 @@ impl Kinds {
             }
         }
         let longest = interval.saturating_sub(GAP);
-        let has_timed = self.taken.values().any(|kind| kind.delta);
-        match self.wanted {
+        let has_timed = self.by_name.values().any(|kind| kind.delta);
+        match self.duration_ms {
             // The attribute defaults to the longest duration, so it is written only if the wanted duration is shorter.
-            Some(wanted) if has_timed && wanted < longest => {
-                out.attribute("delta_profiling_duration", &quote(&format!("{wanted}ms")));
+            Some(duration_ms) if has_timed && duration_ms < longest => {
+                out.attribute("delta_profiling_duration", &quote(&format!("{duration_ms}ms")));
             }
             _ => {}
         }
@@ -201,13 +201,13 @@ impl Kinds {
             out.attribute("path_prefix", &quote(prefix));
         }
         for block in ON {
-            if !self.taken.keys().any(|name| block_of(name) == Some(block)) {
+            if !self.by_name.keys().any(|name| block_of(name) == Some(block)) {
                 out.open(&format!("profile.{block}"), None);
                 out.attribute("enabled", "false");
                 out.close();
             }
         }
-        for (name, kind) in &self.taken {
+        for (name, kind) in &self.by_name {
             kind.write(name, out);
         }
         out.close();
@@ -217,19 +217,19 @@ impl Kinds {
 impl Kind {
     /// Returns the kind of this name with its default path.
     fn named(name: &str) -> Self {
-        let known = KNOWN.iter().find(|known| known.name == name);
+        let preset = PRESETS.iter().find(|preset| preset.name == name);
         Self {
-            path: known.map_or_else(|| format!("/debug/pprof/{name}"), |known| known.path.to_owned()),
-            delta: known.is_some_and(|known| known.delta) || name == "fgprof",
+            path: preset.map_or_else(|| format!("/debug/pprof/{name}"), |preset| preset.path.to_owned()),
+            delta: preset.is_some_and(|preset| preset.delta) || name == "fgprof",
         }
     }
 
     fn write(&self, name: &str, out: &mut Writer) {
         let block = block_of(name);
-        let is_on = |known: &&Known| known.name == name && known.block.is_some_and(|block| ON.contains(&block));
-        let known = KNOWN.iter().find(is_on);
+        let is_on = |preset: &&Preset| preset.name == name && preset.block.is_some_and(|block| ON.contains(&block));
+        let preset = PRESETS.iter().find(is_on);
         // A kind that is enabled by default and has its default settings is not written.
-        if known.is_some_and(|known| known.path == self.path && known.delta == self.delta) {
+        if preset.is_some_and(|preset| preset.path == self.path && preset.delta == self.delta) {
             return;
         }
         match block {
@@ -248,8 +248,8 @@ fn block_of(name: &str) -> Option<&'static str> {
     if name == "fgprof" {
         return Some("fgprof");
     }
-    KNOWN
+    PRESETS
         .iter()
-        .find(|known| known.name == name)
-        .and_then(|known| known.block)
+        .find(|preset| preset.name == name)
+        .and_then(|preset| preset.block)
 }

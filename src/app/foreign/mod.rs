@@ -95,11 +95,11 @@ impl Conversion {
             name: name.to_owned(),
             problems,
         };
-        let mut found = Findings::default();
+        let mut findings = Findings::default();
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-        let text = self.text(folder, yaml, &mut found);
+        let text = self.text(folder, yaml, &mut findings);
         let text = text.map_err(|error| refused(vec![error.to_string()]))?;
-        let Findings { problems, mut notes } = found;
+        let Findings { problems, mut notes } = findings;
         match self.problems {
             Problems::Refuse if !problems.is_empty() => return Err(refused(problems)),
             Problems::Refuse => {}
@@ -109,12 +109,12 @@ impl Conversion {
     }
 
     /// Returns the converted configuration, or an error if the file cannot be converted at all.
-    fn text(&self, folder: &Path, yaml: &str, found: &mut Findings) -> Result<String, FileError> {
+    fn text(&self, folder: &Path, yaml: &str, findings: &mut Findings) -> Result<String, FileError> {
         let mut writer = Writer::default();
         match self.format {
-            Format::KubeProfefe => agents::kube_profefe(&documents(yaml)?, &mut writer, found),
-            Format::Coroot => agents::coroot(&documents(yaml)?, &mut writer, found),
-            format => Jobs::new(format, folder, &mut writer, found).convert(&read(yaml)?),
+            Format::KubeProfefe => agents::kube_profefe(&documents(yaml)?, &mut writer, findings),
+            Format::Coroot => agents::coroot(&documents(yaml)?, &mut writer, findings),
+            format => Jobs::new(format, folder, &mut writer, findings).convert(&read(yaml)?),
         }
         writer.open("pyroscope.write", Some("default"));
         writer.open("endpoint", None);

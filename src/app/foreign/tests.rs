@@ -11,8 +11,13 @@ fn convert(format: Format, yaml: &str) -> Result<Converted, Refused> {
     let conversion = Conversion::with_arguments(format, "", Problems::Refuse).unwrap();
     let converted = conversion.convert("etc/file.yaml", yaml)?;
     let texts = vec![("file.yaml".to_owned(), converted.text.clone())];
-    let found = alluvium_pipeline::validate(&texts, alluvium_components::ALL, Stability::GenerallyAvailable);
-    assert!(!found.has_errors(), "{}\n{}", converted.text, found.render());
+    let diagnostics = alluvium_pipeline::validate(&texts, alluvium_components::ALL, Stability::GenerallyAvailable);
+    assert!(
+        !diagnostics.has_errors(),
+        "{}\n{}",
+        converted.text,
+        diagnostics.render()
+    );
     Ok(converted)
 }
 
@@ -236,8 +241,8 @@ fn problems_become_notes_when_asked() {
         ["scrape_configs[0].colour: `pyroscope.scrape` has no such argument"]
     );
     assert!(converted.text.contains("url = \"https://in.example:1/x\""));
-    for wrong in ["push-url=", "push-url=nowhere", "url"] {
-        let error = Conversion::with_arguments(Format::Conprof, wrong, Problems::Note).unwrap_err();
+    for arguments in ["push-url=", "push-url=nowhere", "url"] {
+        let error = Conversion::with_arguments(Format::Conprof, arguments, Problems::Note).unwrap_err();
         assert!(error.to_string().contains("push-url=URL"), "{error}");
     }
 }
@@ -264,8 +269,8 @@ fn durations_get_the_units_that_go_knows() {
     ] {
         assert_eq!(blocks::duration(prometheus).as_deref(), Ok(go));
     }
-    for wrong in ["", "5", "1.5h", "h", "99999999999999999999s", "9999999999999999999y"] {
-        assert!(blocks::duration(wrong).is_err(), "{wrong}");
+    for text in ["", "5", "1.5h", "h", "99999999999999999999s", "9999999999999999999y"] {
+        assert!(blocks::duration(text).is_err(), "{text}");
     }
 }
 
@@ -351,8 +356,8 @@ fn each_kprofefe_looks_at_its_own_pods_and_what_cannot_be_said_is_a_problem() {
              {{image: kprofefe, command: [/kprofefe, {arguments}]}}]}}\n---\n"
         )
     };
-    let both = job("-A") + &job("influxdb-v2");
-    let text = convert(Format::KubeProfefe, &both).unwrap().text;
+    let jobs = job("-A") + &job("influxdb-v2");
+    let text = convert(Format::KubeProfefe, &jobs).unwrap().text;
     let names = [
         "discovery.profiles \"pods\" { }",
         "discovery.profiles \"pods_2\"",
@@ -375,8 +380,8 @@ fn each_kprofefe_looks_at_its_own_pods_and_what_cannot_be_said_is_a_problem() {
     );
     let nothing = "the file: has neither kprofefe nor a pod with the annotation profefe.com/enable";
     assert_eq!(problems(Format::KubeProfefe, "kind: Service"), [nothing]);
-    let odd = KPROFEFE.replace("*/15 * * * *", "0 3 * * 1");
-    let notes = convert(Format::KubeProfefe, &odd).unwrap().notes;
+    let weekly = KPROFEFE.replace("*/15 * * * *", "0 3 * * 1");
+    let notes = convert(Format::KubeProfefe, &weekly).unwrap().notes;
     assert!(
         notes
             .iter()
@@ -482,8 +487,8 @@ fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: 
         let Ok(Value::Object(mapping)) = yaml::document(&format!("{}: {yaml}\n", attribute.name)) else {
             panic!("{path}.{}: {yaml} is not read", attribute.name);
         };
-        let (mut writer, mut found) = (Writer::default(), Findings::default());
-        blocks::body(name, schema, (path, &mapping), &mut writer, &mut found);
+        let (mut writer, mut findings) = (Writer::default(), Findings::default());
+        blocks::body(name, schema, (path, &mapping), &mut writer, &mut findings);
         // A key without a value keeps the default, which is an empty string.
         let is_left_out = mapping.get(attribute.name).is_some_and(Value::is_null);
         let line = if is_left_out {
@@ -492,7 +497,7 @@ fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: 
             format!("{} = {written}\n", attribute.name)
         };
         assert_eq!(
-            (writer.finish(), found.problems),
+            (writer.finish(), findings.problems),
             (line, Vec::new()),
             "{path}.{}: {yaml}",
             attribute.name
@@ -521,8 +526,16 @@ fn every_field_of_text_gets_the_text_that_stands_in_the_file() {
     for (scalar, expected) in yaml::tests::SCALARS {
         let checked: usize = alluvium_components::ALL
             .iter()
-            .filter(|known| known.name().starts_with("discovery.") || known.name() == "pyroscope.scrape")
-            .map(|known| check_texts(known.name(), known.arguments(), known.name(), scalar, expected))
+            .filter(|component| component.name().starts_with("discovery.") || component.name() == "pyroscope.scrape")
+            .map(|component| {
+                check_texts(
+                    component.name(),
+                    component.arguments(),
+                    component.name(),
+                    scalar,
+                    expected,
+                )
+            })
             .sum();
         assert!(checked > 200, "only {checked} string attributes were checked");
     }

@@ -2,7 +2,7 @@
 //! the meaning of the text. So a password `0123456` keeps its zero, and a user `no` is not a boolean.
 //!
 //! In: YAML. Out: values in which every scalar is a string, except an empty scalar (`~`, `null`, nothing), which is
-//! null. [`truth`], [`whole`] and [`number`] convert the texts for fields that are not strings.
+//! null. [`truth`], [`integer`] and [`number`] convert the texts for fields that are not strings.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ pub(super) fn truth(text: &str) -> Option<bool> {
 }
 
 /// Parses a whole number: decimal, `0x1F`, `0o17`, `0b11`, or octal with a leading zero.
-pub(super) fn whole(text: &str) -> Option<i64> {
+pub(super) fn integer(text: &str) -> Option<i64> {
     let text = text.replace('_', "");
     let (digits, is_negative) = match text.strip_prefix('-') {
         Some(digits) => (digits, true),
@@ -68,8 +68,8 @@ pub(super) fn whole(text: &str) -> Option<i64> {
 
 /// Parses a whole or floating-point number.
 pub(super) fn number(text: &str) -> Option<f64> {
-    if let Some(whole) = whole(text) {
-        return Some(whole as f64);
+    if let Some(integer) = integer(text) {
+        return Some(integer as f64);
     }
     // Rust also parses `inf` and `nan`, which are texts in YAML.
     let is_number = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | 'e' | 'E' | '+' | '-' | '_');
@@ -97,8 +97,8 @@ fn value(node: Spanned<Node>, source: &str) -> Value {
         Node::Text(text) => Value::String(text),
         Node::Typed => {
             let span = node.defined.span();
-            let place = span.byte_offset().zip(span.byte_len());
-            let text = place.and_then(|(start, length)| {
+            let byte_range = span.byte_offset().zip(span.byte_len());
+            let text = byte_range.and_then(|(start, length)| {
                 let (start, length) = (usize::try_from(start).ok()?, usize::try_from(length).ok()?);
                 source.get(start..start.checked_add(length)?)
             });
@@ -290,7 +290,7 @@ pub(super) mod tests {
             ("", None),
             ("0", Some(0)),
         ] {
-            assert_eq!(whole(text), expected, "{text}");
+            assert_eq!(integer(text), expected, "{text}");
         }
         assert_eq!((truth("On"), truth("n"), truth("1")), (Some(true), Some(false), None));
         assert_eq!(

@@ -46,9 +46,9 @@ impl Auth {
     }
 
     fn has_password(&self, request: &Request) -> bool {
-        let given = request.headers().get(header::AUTHORIZATION);
-        let given = given.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let Some((scheme, encoded)) = given.split_once(' ') else {
+        let authorization = request.headers().get(header::AUTHORIZATION);
+        let authorization = authorization.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let Some((scheme, encoded)) = authorization.split_once(' ') else {
             return false;
         };
         let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim());
@@ -56,8 +56,8 @@ impl Auth {
         let Some(colon) = decoded.iter().position(|byte| *byte == b':') else {
             return false;
         };
-        let given = [digest(&decoded[..colon]), digest(&decoded[colon + 1..])];
-        let different = given
+        let digests = [digest(&decoded[..colon]), digest(&decoded[colon + 1..])];
+        let different = digests
             .iter()
             .flatten()
             .zip(self.expected.iter().flatten())

@@ -127,8 +127,10 @@ fn trusting(with_certificate: bool) -> ClientOptions {
     }
 }
 
-fn tls(more: &str) -> String {
-    format!("http {{\n\ttls {{\n\t\tcert_file = \"$DIR/cert.pem\"\n\t\tkey_file = \"$DIR/key.pem\"\n{more}\n\t}}\n}}\n")
+fn tls(arguments: &str) -> String {
+    format!(
+        "http {{\n\ttls {{\n\t\tcert_file = \"$DIR/cert.pem\"\n\t\tkey_file = \"$DIR/key.pem\"\n{arguments}\n\t}}\n}}\n"
+    )
 }
 
 fn auth(password: &str, filter: &str) -> String {
@@ -157,7 +159,7 @@ async fn a_reload_turns_tls_on_and_off_and_a_broken_one_changes_nothing() {
         "a client without the CA of the tests must reject the certificate"
     );
 
-    for (broken, said) in [
+    for (broken, message) in [
         (tls("").replace("cert.pem", "missing.pem"), "cannot read"),
         (tls("").replace("cert.pem", "key.pem"), "contains no certificate"),
         (tls("").replace("key.pem", "cert.pem"), "contains no private key"),
@@ -185,12 +187,12 @@ async fn a_reload_turns_tls_on_and_off_and_a_broken_one_changes_nothing() {
             "must specify either key_pem or key_file",
         ),
     ] {
-        let found = house.load(&broken).await.unwrap_err().to_string();
-        assert!(found.contains(said), "{said}: {found}");
+        let error = house.load(&broken).await.unwrap_err().to_string();
+        assert!(error.contains(message), "{message}: {error}");
         assert_eq!(
             house.get("https", "/open", trusting(false)).await.unwrap().0,
             200,
-            "{said}"
+            "{message}"
         );
     }
 
@@ -261,9 +263,9 @@ async fn a_renewed_certificate_needs_no_reload_and_a_broken_one_is_not_taken() {
 }
 
 /// Opens a connection, sends these bytes, and then sends nothing more.
-async fn stuck(house: &House, said: &[u8]) -> TcpStream {
+async fn stuck(house: &House, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(house.address).await.unwrap();
-    stream.write_all(said).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
     stream
 }
 
@@ -285,12 +287,12 @@ async fn clients_that_say_nothing_or_do_not_finish_are_sent_away() {
         ..ListenOptions::default()
     };
     let house = House::open_with("", listen).await;
-    for said in [&b""[..], b"GET /open HTTP/1.1\r\n"] {
-        closed(stuck(&house, said).await).await;
+    for bytes in [&b""[..], b"GET /open HTTP/1.1\r\n"] {
+        closed(stuck(&house, bytes).await).await;
     }
     house.load(&tls("")).await.unwrap();
-    for said in [b"", HELLO] {
-        closed(stuck(&house, said).await).await;
+    for bytes in [b"", HELLO] {
+        closed(stuck(&house, bytes).await).await;
     }
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
 }
@@ -306,9 +308,9 @@ async fn handshakes_wait_for_their_turn_and_silent_clients_take_none() {
     let _silent = [stuck(&house, b"").await, stuck(&house, b"").await];
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
     // After the timeout of the stuck connection, the next connection is accepted.
-    let stands = stuck(&house, HELLO).await;
+    let connection = stuck(&house, HELLO).await;
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
-    closed(stands).await;
+    closed(connection).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -391,11 +393,11 @@ async fn components_reach_the_endpoints_without_a_socket_and_with_the_password()
 async fn a_program_without_a_listener_refuses_the_block() {
     let folder = tempfile::tempdir().unwrap();
     let controller = Controller::new(ALL, Options::new(folder.path()));
-    let found = controller
+    let error = controller
         .load(vec![("main.alloy", auth("x", ""))])
         .await
         .unwrap_err()
         .to_string();
-    assert!(found.contains("no listener that the block"), "{found}");
+    assert!(error.contains("no listener that the block"), "{error}");
     controller.load(vec![("main.alloy", "http { }\n")]).await.unwrap();
 }

@@ -98,11 +98,11 @@ impl Endpoint {
 /// Returns the name of the cache file without its extension. Each combination of server, collector and attributes
 /// has its own file.
 fn key(identity: &Identity, settings: &RemoteSettings) -> String {
-    let mut whole = format!("{}\0{}\0{}", settings.url, identity.id, identity.name);
+    let mut text = format!("{}\0{}\0{}", settings.url, identity.id, identity.name);
     for (key, value) in &settings.attributes {
-        whole.push_str(&format!("\0{key}\0{value}"));
+        text.push_str(&format!("\0{key}\0{value}"));
     }
-    hash(&whole)
+    hash(&text)
 }
 
 /// Returns the first 8 bytes of the SHA-256 of a text as hexadecimal digits, which are enough to distinguish texts.

@@ -85,8 +85,8 @@ impl RemoteMetrics {
         self.attempts.inc();
     }
 
-    pub(super) fn answered(&self, after: Duration) {
-        self.request_seconds.observe(after.as_secs_f64());
+    pub(super) fn answered(&self, duration: Duration) {
+        self.request_seconds.observe(duration.as_secs_f64());
     }
 
     /// Records a response without a new configuration.

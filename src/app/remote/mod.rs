@@ -43,7 +43,7 @@ struct Inner {
     /// Folder for the collector id and cached configurations.
     storage: PathBuf,
     user_agent: Arc<str>,
-    wanted: watch::Sender<Option<Arc<Endpoint>>>,
+    endpoint: watch::Sender<Option<Arc<Endpoint>>>,
 }
 
 impl Remote {
@@ -59,7 +59,7 @@ impl Remote {
             running: Running::new(controller, &folder.join(MODULE), RemoteMetrics::register(metrics)),
             storage: storage.to_owned(),
             user_agent: user_agent.into(),
-            wanted: watch::Sender::new(None),
+            endpoint: watch::Sender::new(None),
         }))
     }
 
@@ -78,9 +78,11 @@ impl Remote {
     /// returned function applies the settings.
     pub fn prepare(&self, settings: Option<&RemoteSettings>) -> Result<Apply, ArgumentError> {
         let prepare = |settings| Endpoint::prepare(settings, &self.0.storage, &self.0.user_agent);
-        let wanted = settings.map(prepare).transpose()?;
+        let endpoint = settings.map(prepare).transpose()?;
         let inner = self.0.clone();
-        Ok(Box::new(move || drop(inner.wanted.send_replace(wanted.map(Arc::new)))))
+        Ok(Box::new(move || {
+            drop(inner.endpoint.send_replace(endpoint.map(Arc::new)))
+        }))
     }
 
     /// Fetches the configuration at intervals, and whenever settings are applied, until `shutdown`. Then stops the
@@ -92,28 +94,28 @@ impl Remote {
             let (controller, shutdown) = (running.controller.clone(), shutdown.clone());
             async move { controller.run(shutdown).await }
         });
-        let mut changes = inner.wanted.subscribe();
+        let mut changes = inner.endpoint.subscribe();
         let mut session: Option<Session> = None;
         while !shutdown.is_cancelled() {
-            let wanted = changes.borrow_and_update().clone();
-            match (wanted, &mut session) {
-                (Some(wanted), Some(current)) if current.endpoint.settings == wanted.settings => {
+            let endpoint = changes.borrow_and_update().clone();
+            match (endpoint, &mut session) {
+                (Some(endpoint), Some(current)) if current.endpoint.settings == endpoint.settings => {
                     // Use the new endpoint even if the settings are the same: certificates may have changed, and a
                     // reload should fetch the current configuration.
-                    current.endpoint = wanted;
+                    current.endpoint = endpoint;
                     current.look(running, &shutdown).await;
                 }
-                (wanted, _) => {
+                (endpoint, _) => {
                     let old = session.take();
-                    let is_gone = wanted.is_none() && old.is_some();
+                    let is_gone = endpoint.is_none() && old.is_some();
                     if let Some(old) = old {
-                        old.leave(wanted.as_deref()).await;
+                        old.leave(endpoint.as_deref()).await;
                     }
                     if is_gone {
                         running.stop_all().await;
                     }
-                    if let Some(wanted) = wanted {
-                        let mut new = Session::new(wanted);
+                    if let Some(endpoint) = endpoint {
+                        let mut new = Session::new(endpoint);
                         new.begin(running, &shutdown).await;
                         session = Some(new);
                     }

@@ -17,9 +17,9 @@ const FILE: &str = "alloy_seed.json";
 pub(super) fn id(storage: &Path) -> io::Result<String> {
     let path = storage.join(FILE);
     if let Ok(bytes) = std::fs::read(&path) {
-        let known = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
-        let known = known.as_ref().and_then(|seed| seed["UID"].as_str());
-        if let Some(id) = known.filter(|id| !id.is_empty()) {
+        let stored = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
+        let stored = stored.as_ref().and_then(|seed| seed["UID"].as_str());
+        if let Some(id) = stored.filter(|id| !id.is_empty()) {
             return Ok(id.to_owned());
         }
         tracing::warn!(path = %path.display(), "the file contains no collector id; generating a new one");

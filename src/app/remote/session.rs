@@ -89,8 +89,8 @@ impl Session {
         running.metrics.asks();
         match shutdown.run_until_cancelled(self.ask()).await {
             None => false,
-            Some(Ok((answer, after))) => {
-                running.metrics.answered(after);
+            Some(Ok((answer, duration))) => {
+                running.metrics.answered(duration);
                 match answer {
                     Answer::NotModified => {
                         running.metrics.not_modified();

@@ -30,7 +30,7 @@ struct Office {
     is_away: bool,
     registered: Vec<RegisterCollectorRequest>,
     unregistered: Vec<String>,
-    asked: Vec<GetConfigRequest>,
+    requests: Vec<GetConfigRequest>,
     authorization: Option<String>,
 }
 
@@ -87,7 +87,7 @@ fn routes(office: Shared) -> Router {
                     office.authorization = authorization.map(|value| value.to_str().unwrap().to_owned());
                     let request = GetConfigRequest::decode(body).unwrap();
                     let not_modified = !request.hash.is_empty() && request.hash == hash(&office.content);
-                    office.asked.push(request);
+                    office.requests.push(request);
                     let mut answer = GetConfigResponse {
                         not_modified,
                         ..GetConfigResponse::default()
@@ -129,18 +129,18 @@ impl Fleet {
     }
 
     /// Returns a `remotecfg` block for the mock server, with these additional lines.
-    fn block(&self, more: &str) -> String {
-        format!("remotecfg {{\n\turl = \"{}\"\n{more}\n}}\n", self.url)
+    fn block(&self, lines: &str) -> String {
+        format!("remotecfg {{\n\turl = \"{}\"\n{lines}\n}}\n", self.url)
     }
 
     /// Returns the statuses that the server has received, in order.
-    fn told(&self) -> Vec<(i32, String)> {
+    fn statuses(&self) -> Vec<(i32, String)> {
         let office = self.office.lock();
-        let told = office
-            .asked
+        let statuses = office
+            .requests
             .iter()
-            .filter_map(|asked| asked.remote_config_status.clone());
-        told.map(|status| (status.status, status.error_message)).collect()
+            .filter_map(|request| request.remote_config_status.clone());
+        statuses.map(|status| (status.status, status.error_message)).collect()
     }
 }
 
@@ -162,10 +162,10 @@ impl Collector {
         };
         let controller = Controller::new(alluvium_components::ALL, options);
         let remote = Remote::new(controller, &storage.join("config.alloy"), storage, "test", &metrics);
-        let asked = remote.clone();
+        let remote_handle = remote.clone();
         let options = Options {
             metrics: metrics.clone(),
-            on_remote: Some(Arc::new(move |settings| asked.prepare(settings))),
+            on_remote: Some(Arc::new(move |settings| remote_handle.prepare(settings))),
             ..Options::new(storage)
         };
         let own = Controller::new(alluvium_components::ALL, options);
@@ -185,7 +185,7 @@ impl Collector {
 
     async fn load(&self, text: &str) {
         let loaded = self.own.load(vec![("config.alloy", text)]).await;
-        loaded.unwrap_or_else(|found| panic!("{}", found.render()));
+        loaded.unwrap_or_else(|diagnostics| panic!("{}", diagnostics.render()));
     }
 
     /// Returns the ids of the running components of the remote configuration.
@@ -209,10 +209,10 @@ impl Collector {
     }
 }
 
-async fn until(what: &str, mut done: impl FnMut() -> bool) {
+async fn wait_until(description: &str, mut is_done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
-    while !done() {
-        assert!(Instant::now() < deadline, "timed out while waiting until {what}");
+    while !is_done() {
+        assert!(Instant::now() < deadline, "timed out while waiting until {description}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -231,12 +231,12 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     );
     let text = format!("{}{block}", relabel("own"));
     collector.load(&text).await;
-    until("component a runs", || {
+    wait_until("component a runs", || {
         collector.running() == ["remotecfg/discovery.relabel.a"]
     })
     .await;
-    until("the server has the status `applied`", || {
-        fleet.told() == [(RemoteConfigStatuses::Applied.into(), String::new())]
+    wait_until("the server has the status `applied`", || {
+        fleet.statuses() == [(RemoteConfigStatuses::Applied.into(), String::new())]
     })
     .await;
     assert!(collector.own.has_component("discovery.relabel.own"));
@@ -267,9 +267,9 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
             ),
         ]);
         assert_eq!(registered.local_attributes, expected);
-        assert_eq!(office.asked[0].local_attributes, expected);
-        assert_eq!(office.asked[0].hash, "");
-        assert_eq!(office.asked[1].hash, hash(&relabel("a")));
+        assert_eq!(office.requests[0].local_attributes, expected);
+        assert_eq!(office.requests[0].hash, "");
+        assert_eq!(office.requests[1].hash, hash(&relabel("a")));
     }
     assert!(
         collector.has("remotecfg_last_load_successful 1"),
@@ -279,7 +279,7 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     // A reload sends a request at once; an unchanged configuration is not loaded again.
     let first = collector.remote.controller().last_load().unwrap().time;
     collector.load(&text).await;
-    until("the server has answered `not modified`", || {
+    wait_until("the server has answered `not modified`", || {
         collector.has("remotecfg_last_load_not_modified 1")
     })
     .await;
@@ -287,11 +287,11 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     // A changed configuration is loaded.
     fleet.office.lock().content = relabel("a") + &relabel("b");
     collector.load(&text).await;
-    until("both components run", || collector.running().len() == 2).await;
+    wait_until("both components run", || collector.running().len() == 2).await;
     assert_eq!(fleet.office.lock().registered.len(), 1);
     // Without the block the collector sends no requests and runs no remote components.
     collector.load(&relabel("own")).await;
-    until("no component runs", || collector.running().is_empty()).await;
+    wait_until("no component runs", || collector.running().is_empty()).await;
     assert_eq!(fleet.office.lock().unregistered, ["me"]);
     assert!(collector.own.has_component("discovery.relabel.own"));
     collector.stop().await;
@@ -303,15 +303,15 @@ async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
     let collector = fleet.collector();
     let block = fleet.block("\tid = \"me\"");
     collector.load(&block).await;
-    until("component good runs", || {
+    wait_until("component good runs", || {
         collector.running() == ["remotecfg/discovery.relabel.good"]
     })
     .await;
-    until("the server has a status", || fleet.told().len() == 1).await;
+    wait_until("the server has a status", || fleet.statuses().len() == 1).await;
     fleet.office.lock().content = format!("{}nonsense \"x\" {{ }}\n\nlogging {{ }}\n", relabel("new"));
     collector.load(&block).await;
-    until("the server has a second status", || fleet.told().len() == 2).await;
-    let (status, message) = fleet.told().remove(1);
+    wait_until("the server has a second status", || fleet.statuses().len() == 2).await;
+    let (status, message) = fleet.statuses().remove(1);
     assert_eq!(status, i32::from(RemoteConfigStatuses::Failed));
     assert!(
         message.contains("cannot find the definition of component name \"nonsense\""),
@@ -330,7 +330,7 @@ async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
     fleet.office.lock().is_away = true;
     let collector = fleet.collector();
     collector.load(&block).await;
-    until("the cached configuration runs", || {
+    wait_until("the cached configuration runs", || {
         collector.running() == ["remotecfg/discovery.relabel.good"]
     })
     .await;
@@ -344,12 +344,12 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
     // Without an `id`, the collector generates and stores an id.
     let block = fleet.block("");
     collector.load(&block).await;
-    until("a component runs", || collector.running().len() == 1).await;
-    until("the server has a status", || fleet.told().len() == 1).await;
+    wait_until("a component runs", || collector.running().len() == 1).await;
+    wait_until("the server has a status", || fleet.statuses().len() == 1).await;
     let id = fleet.office.lock().registered[0].id.clone();
     fleet.office.lock().is_away = true;
     collector.load(&block).await;
-    until("the failure is counted", || {
+    wait_until("the failure is counted", || {
         collector.has("remotecfg_load_failures_total 1")
     })
     .await;
@@ -358,7 +358,7 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
 
     let collector = fleet.collector();
     collector.load(&block).await;
-    until("the cached configuration runs", || {
+    wait_until("the cached configuration runs", || {
         collector.running() == ["remotecfg/discovery.relabel.a"]
     })
     .await;
@@ -369,7 +369,7 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
         office.registered.clear();
     }
     collector.load(&block).await;
-    until("the new configuration runs", || {
+    wait_until("the new configuration runs", || {
         collector.running() == ["remotecfg/discovery.relabel.b"]
     })
     .await;
@@ -377,7 +377,7 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
     // Each collector id has its own cached configuration.
     fleet.office.lock().is_away = true;
     collector.load(&fleet.block("\tid = \"other\"")).await;
-    until("the failure is counted", || {
+    wait_until("the failure is counted", || {
         collector.has("remotecfg_load_failures_total 2")
     })
     .await;
@@ -390,16 +390,16 @@ async fn a_block_that_cannot_be_used_fails_the_load() {
     let fleet = Fleet::start("").await;
     let collector = fleet.collector();
     let refused = async |text: String| {
-        let found = collector.own.load(vec![("config.alloy", text)]).await.unwrap_err();
-        found.to_string()
+        let error = collector.own.load(vec![("config.alloy", text)]).await.unwrap_err();
+        error.to_string()
     };
-    let found = refused(fleet.block("\ttls_config {\n\t\tca_file = \"/no/such/file\"\n\t}")).await;
-    assert!(found.contains("cannot read /no/such/file"), "{found}");
-    let found = refused("remotecfg {\n\turl = \"ftp://x\"\n}\n".to_owned()).await;
+    let error = refused(fleet.block("\ttls_config {\n\t\tca_file = \"/no/such/file\"\n\t}")).await;
+    assert!(error.contains("cannot read /no/such/file"), "{error}");
+    let error = refused("remotecfg {\n\turl = \"ftp://x\"\n}\n".to_owned()).await;
     assert!(
-        found.contains("config.alloy:2:2: ") && found.contains("is not an http:// or https:// URL"),
-        "{found}"
+        error.contains("config.alloy:2:2: ") && error.contains("is not an http:// or https:// URL"),
+        "{error}"
     );
-    assert!(fleet.office.lock().asked.is_empty());
+    assert!(fleet.office.lock().requests.is_empty());
     collector.stop().await;
 }

@@ -65,9 +65,9 @@ impl S3Section {
     fn options(self) -> anyhow::Result<S3Options> {
         let options = S3Options {
             bucket: required("storage.s3.bucket_name", self.bucket_name)?,
-            endpoint: given(self.endpoint),
-            region: given(self.region),
-            access_key_id: given(self.access_key_id),
+            endpoint: non_empty(self.endpoint),
+            region: non_empty(self.region),
+            access_key_id: non_empty(self.access_key_id),
             secret_access_key: secret(self.secret_access_key),
             session_token: secret(self.session_token),
             insecure: self.insecure.unwrap_or(false),
@@ -128,7 +128,7 @@ impl AzureSection {
             account: self.account_name.unwrap_or_default(),
             key: secret(self.account_key),
             container: required("storage.azure.container_name", self.container_name)?,
-            endpoint_suffix: given(self.endpoint_suffix),
+            endpoint_suffix: non_empty(self.endpoint_suffix),
             endpoint: self.endpoint,
             tenant_id: self.az_tenant_id,
             client_id: self.client_id.or(self.user_assigned_id),
@@ -169,10 +169,10 @@ fn connection_string(text: &str, options: &mut AzureOptions) -> anyhow::Result<(
 }
 
 fn required(name: &str, value: Option<String>) -> anyhow::Result<String> {
-    given(value).with_context(|| format!("{name} is missing"))
+    non_empty(value).with_context(|| format!("{name} is missing"))
 }
 
-fn given(text: Option<String>) -> Option<String> {
+fn non_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
@@ -264,8 +264,11 @@ mod tests {
         assert!(!text.contains("hush"), "{text}");
         assert!(error("storage:\n  prefix: \"a b\"\n  backend: s3\n  s3:\n    bucket_name: b\n").contains("a b"));
         // The key has a list instead of a string. The error must not print the secret in the list.
-        let wrong = error("storage:\n  s3:\n    secret_access_key: [hush]\n");
-        assert!(wrong.contains("secret_access_key") || wrong.contains('3'), "{wrong}");
+        let message = error("storage:\n  s3:\n    secret_access_key: [hush]\n");
+        assert!(
+            message.contains("secret_access_key") || message.contains('3'),
+            "{message}"
+        );
     }
 
     #[test]

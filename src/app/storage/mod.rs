@@ -20,9 +20,9 @@ trait Options {
     /// Returns these options, with missing values taken from `file`.
     fn or(self, file: Self) -> Self;
 
-    /// Adds to `found` the full names of keys that are set but have no effect here. `name` is the full name of `self`,
+    /// Adds to `names` the full names of keys that are set but have no effect here. `name` is the full name of `self`,
     /// such as `storage.s3`.
-    fn unused(&self, name: &str, found: &mut Vec<String>);
+    fn unused(&self, name: &str, names: &mut Vec<String>);
 }
 
 impl<T> Options for Option<T> {
@@ -42,9 +42,9 @@ impl Options for Unused {
         Self(self.0 || file.0)
     }
 
-    fn unused(&self, name: &str, found: &mut Vec<String>) {
+    fn unused(&self, name: &str, names: &mut Vec<String>) {
         if self.0 {
-            found.push(name.to_owned());
+            names.push(name.to_owned());
         }
     }
 }
@@ -77,8 +77,8 @@ macro_rules! sections {
                 Self { $($field: Options::or(self.$field, file.$field),)* }
             }
 
-            fn unused(&self, name: &str, found: &mut Vec<String>) {
-                $(self.$field.unused(&format!("{name}.{}", stringify!($field)), found);)*
+            fn unused(&self, name: &str, names: &mut Vec<String>) {
+                $(self.$field.unused(&format!("{name}.{}", stringify!($field)), names);)*
             }
         }
     )* };
@@ -282,8 +282,8 @@ impl StorageSection {
 
     /// Returns the names of the keys that are set but have no effect here.
     pub(crate) fn without_meaning(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        self.unused("storage", &mut found);
-        found
+        let mut names = Vec::new();
+        self.unused("storage", &mut names);
+        names
     }
 }

@@ -12,21 +12,21 @@ const MAX_DEPTH: usize = 32;
 /// Returns the files in `paths`, and all files below the folders in `paths`, sorted by name within each folder. Below a
 /// folder, hidden files, hidden folders and links to folders are skipped.
 pub(in crate::cli) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            add(path, 0, &mut found)?;
+            add(path, 0, &mut files)?;
         } else {
-            found.push(path.clone());
+            files.push(path.clone());
         }
     }
-    if found.is_empty() {
+    if files.is_empty() {
         bail!("the given folders contain no files");
     }
-    Ok(found)
+    Ok(files)
 }
 
-fn add(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+fn add(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     if depth > MAX_DEPTH {
         bail!("{} is nested more than {MAX_DEPTH} folders deep", folder.display());
     }
@@ -38,16 +38,16 @@ fn add(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<
         if !entry.file_name().to_string_lossy().starts_with('.') {
             entries.push((entry.path(), kind));
         }
-        if found.len() + entries.len() > MAX_FILES {
+        if files.len() + entries.len() > MAX_FILES {
             bail!("there are more than {MAX_FILES} files");
         }
     }
     entries.sort_by(|left, right| left.0.cmp(&right.0));
     for (path, kind) in entries {
         if kind.is_dir() {
-            add(&path, depth + 1, found)?;
+            add(&path, depth + 1, files)?;
         } else if path.is_file() {
-            found.push(path);
+            files.push(path);
         }
     }
     Ok(())
@@ -60,14 +60,14 @@ mod tests {
     #[test]
     fn folders_are_searched_and_hidden_files_left_out() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::create_dir_all(at("b/c")).unwrap();
-        std::fs::create_dir(at("empty")).unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("b/c")).unwrap();
+        std::fs::create_dir(path("empty")).unwrap();
         for name in ["b/c/1", "b/0", ".hidden", "a"] {
-            std::fs::write(at(name), "x").unwrap();
+            std::fs::write(path(name), "x").unwrap();
         }
-        let found = files(&[at("missing"), folder.path().to_owned()]).unwrap();
-        assert_eq!(found, [at("missing"), at("a"), at("b/0"), at("b/c/1")]);
-        assert!(files(&[at("empty")]).is_err());
+        let paths = files(&[path("missing"), folder.path().to_owned()]).unwrap();
+        assert_eq!(paths, [path("missing"), path("a"), path("b/0"), path("b/c/1")]);
+        assert!(files(&[path("empty")]).is_err());
     }
 }

@@ -37,9 +37,9 @@ fn shown(text: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
 
 /// Writes a file completely or not at all.
 pub(in crate::cli) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    let written = WholeFile::create(path).and_then(|mut whole| {
-        whole.file().write_all(contents)?;
-        whole.finish()
+    let written = WholeFile::create(path).and_then(|mut whole_file| {
+        whole_file.file().write_all(contents)?;
+        whole_file.finish()
     });
     written.with_context(|| format!("cannot write {}", path.display()))
 }
@@ -103,9 +103,9 @@ mod tests {
         write_file(&path, b"old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         symlink(&path, &link).unwrap();
-        let mut whole = WholeFile::create(&link).unwrap();
-        whole.file().write_all(b"a part").unwrap();
-        drop(whole);
+        let mut whole_file = WholeFile::create(&link).unwrap();
+        whole_file.file().write_all(b"a part").unwrap();
+        drop(whole_file);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         write_file(&link, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");

@@ -172,8 +172,8 @@ impl QueryArgs {
             (id, None) => id,
             (id, Some(_)) => bail!("the profile type is given twice: `{id}` in the selector and --type"),
         };
-        let short = SHORT_TYPES.iter().find(|(short, _)| *short == id);
-        let profile_type = short
+        let short_type = SHORT_TYPES.iter().find(|(short_type, _)| *short_type == id);
+        let profile_type = short_type
             .map_or(id, |(_, full)| full)
             .parse()
             .with_context(|| format!("`{id}` is neither a profile type nor a short name"))?;
@@ -189,10 +189,10 @@ impl QueryArgs {
 /// Removes the condition on [`PATH_LABEL`] and returns the last part of its path.
 fn take_path(matchers: &mut Vec<Matcher>) -> Option<String> {
     // A condition such as `profile_path!="..."` does not match its own value, so it does not determine the path.
-    let place = matchers
+    let index = matchers
         .iter()
         .position(|matcher| matcher.name() == PATH_LABEL && matcher.matches_value(matcher.value()))?;
-    let path = matchers.remove(place);
+    let path = matchers.remove(index);
     path.value().rsplit('/').next().map(str::to_owned)
 }
 

@@ -14,7 +14,7 @@ pub(in crate::cli) fn from_json(json: &[u8]) -> anyhow::Result<String> {
     let mut rows: Vec<Row> = Vec::new();
     for item in serde_json::Deserializer::from_slice(json).into_iter::<Item>() {
         match item.context("the server's response does not consist of JSON rows")? {
-            Item::Rows(more) => rows.extend(more),
+            Item::Rows(batch) => rows.extend(batch),
             Item::Row(row) => rows.push(row),
         }
     }

@@ -128,7 +128,7 @@ mod tests {
         ] {
             assert_eq!(parse(text, now).unwrap(), expected, "{text}");
         }
-        for bad in [
+        for text in [
             "",
             "now1h",
             "now-",
@@ -138,7 +138,7 @@ mod tests {
             "99999999999999999999",
             "-5",
         ] {
-            assert!(parse(bad, now).is_err(), "{bad}");
+            assert!(parse(text, now).is_err(), "{text}");
         }
     }
 

@@ -87,8 +87,8 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Err(found) => {
-            args.diagnostics.print(&found);
+        Err(diagnostics) => {
+            args.diagnostics.print(&diagnostics);
             Ok(ExitCode::FAILURE)
         }
     }

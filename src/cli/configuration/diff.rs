@@ -28,9 +28,9 @@ mod tests {
             .replace("\n5\n", "\nfive\n")
             .replace("\n18\n", "\n")
             .replace("20\n", "20");
-        let want = "--- x\n+++ x (formatted)\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n@@ -15,6 +15,5 @@\
+        let expected = "--- x\n+++ x (formatted)\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n@@ -15,6 +15,5 @@\
             \n 15\n 16\n 17\n-18\n 19\n-20\n+20\n\\ No newline at end of file\n";
-        assert_eq!(unified("x", &old, &new), want);
+        assert_eq!(unified("x", &old, &new), expected);
         assert_eq!(unified("x", &old, &old), "");
         assert_eq!(unified("x", "", "a\n"), "--- x\n+++ x (formatted)\n@@ -0,0 +1 @@\n+a\n");
     }

@@ -54,21 +54,21 @@ struct Input {
 
 /// Formats every input. Inputs that do not parse are reported and left unchanged; all other inputs are formatted.
 pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
-    let mut found = Diagnostics::new();
+    let mut all_diagnostics = Diagnostics::new();
     let mut unformatted = false;
     for input in inputs(args)? {
         let Input { name, path, bytes } = input;
         let text = match alluvium_lang::decode_text(&name, bytes) {
             Ok(text) => text,
             Err(diagnostic) => {
-                found.push(diagnostic);
+                all_diagnostics.push(diagnostic);
                 continue;
             }
         };
         let formatted = match alluvium_lang::fmt_named(&name, &text) {
             Ok(formatted) => formatted,
             Err(diagnostics) => {
-                found.extend(diagnostics);
+                all_diagnostics.extend(diagnostics);
                 continue;
             }
         };
@@ -92,10 +92,10 @@ pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
             _ => output::write(formatted.as_bytes())?,
         }
     }
-    if args.diagnostics.json() || !found.is_empty() {
-        args.diagnostics.print(&found);
+    if args.diagnostics.json() || !all_diagnostics.is_empty() {
+        args.diagnostics.print(&all_diagnostics);
     }
-    Ok(if found.has_errors() || (args.test && unformatted) {
+    Ok(if all_diagnostics.has_errors() || (args.test && unformatted) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn folders_are_formatted_to_their_depth_and_files_keep_their_permissions() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::create_dir_all(at("deep/er")).unwrap();
-        std::fs::create_dir(at(".hidden")).unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("deep/er")).unwrap();
+        std::fs::create_dir(path(".hidden")).unwrap();
         for name in [
             "a.alloy",
             "deep/b.river",
@@ -172,23 +172,23 @@ mod tests {
             "deep/notes.txt",
             ".hidden/d.alloy",
         ] {
-            std::fs::write(at(name), "x  =  1\n").unwrap();
+            std::fs::write(path(name), "x  =  1\n").unwrap();
         }
-        std::fs::set_permissions(at("a.alloy"), std::fs::Permissions::from_mode(0o640)).unwrap();
-        symlink(at("a.alloy"), at("deep/link.alloy")).unwrap();
+        std::fs::set_permissions(path("a.alloy"), std::fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(path("a.alloy"), path("deep/link.alloy")).unwrap();
         let code = |code| format!("{code:?}");
         assert_eq!(code(fmt(&["--test", "@"], folder.path())), code(ExitCode::FAILURE));
         assert_eq!(code(fmt(&["-w", "@"], folder.path())), code(ExitCode::SUCCESS));
         assert_eq!(code(fmt(&["--test", "@"], folder.path())), code(ExitCode::SUCCESS));
         for name in ["a.alloy", "deep/b.river", "deep/er/c.alloy"] {
-            assert_eq!(std::fs::read_to_string(at(name)).unwrap(), "x = 1\n", "{name}");
+            assert_eq!(std::fs::read_to_string(path(name)).unwrap(), "x = 1\n", "{name}");
         }
         for name in ["deep/notes.txt", ".hidden/d.alloy"] {
-            assert_eq!(std::fs::read_to_string(at(name)).unwrap(), "x  =  1\n", "{name}");
+            assert_eq!(std::fs::read_to_string(path(name)).unwrap(), "x  =  1\n", "{name}");
         }
-        let mode = std::fs::metadata(at("a.alloy")).unwrap().permissions().mode();
+        let mode = std::fs::metadata(path("a.alloy")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
-        assert!(at("deep/link.alloy").is_symlink());
+        assert!(path("deep/link.alloy").is_symlink());
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), 3, "a temporary file stayed: {left:?}");
     }
@@ -196,13 +196,13 @@ mod tests {
     #[test]
     fn a_file_that_does_not_parse_is_left_alone_and_the_others_are_formatted() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::write(at("bad.alloy"), "x = = 1\n").unwrap();
-        std::fs::write(at("latin.alloy"), b"x = \"\xe9\"\n").unwrap();
-        std::fs::write(at("good.alloy"), "x=1").unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("bad.alloy"), "x = = 1\n").unwrap();
+        std::fs::write(path("latin.alloy"), b"x = \"\xe9\"\n").unwrap();
+        std::fs::write(path("good.alloy"), "x=1").unwrap();
         let code = fmt(&["-w", "@bad.alloy", "@latin.alloy", "@good.alloy"], folder.path());
         assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::FAILURE));
-        assert_eq!(std::fs::read_to_string(at("bad.alloy")).unwrap(), "x = = 1\n");
-        assert_eq!(std::fs::read_to_string(at("good.alloy")).unwrap(), "x = 1\n");
+        assert_eq!(std::fs::read_to_string(path("bad.alloy")).unwrap(), "x = = 1\n");
+        assert_eq!(std::fs::read_to_string(path("good.alloy")).unwrap(), "x = 1\n");
     }
 }

@@ -66,9 +66,9 @@ pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
 
 fn explain(id: &str) -> anyhow::Result<ExitCode> {
     let Some(code) = catalogue::find(id) else {
-        let near = alluvium_lang::diagnostic::nearest(&id.to_uppercase(), codes::ALL.iter().map(|code| code.id));
-        match near {
-            Some(near) => bail!("there is no diagnostic code `{id}`; did you mean `{near}`?"),
+        let nearest = alluvium_lang::diagnostic::nearest(&id.to_uppercase(), codes::ALL.iter().map(|code| code.id));
+        match nearest {
+            Some(nearest) => bail!("there is no diagnostic code `{id}`; did you mean `{nearest}`?"),
             None => bail!("there is no diagnostic code `{id}`; codes look like `E0301`"),
         }
     };

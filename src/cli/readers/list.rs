@@ -54,7 +54,7 @@ pub struct ListArgs {
 #[expect(clippy::print_stderr, reason = "standard output is the listing")]
 pub(crate) async fn run(args: ListArgs) -> anyhow::Result<()> {
     let loaded = args.source.load().await?;
-    let given = SourcePaths {
+    let source_paths = SourcePaths {
         search: args.source_path.clone(),
         trim: args.trim_path.clone(),
     };
@@ -63,19 +63,19 @@ pub(crate) async fn run(args: ListArgs) -> anyhow::Result<()> {
         ignore: args.ignore.clone(),
     };
     let profile = loaded.profile().clone();
-    let listing = Listing::new(profile, loaded.value(), &focus, args.unit.as_deref(), &given);
+    let listing = Listing::new(profile, loaded.value(), &focus, args.unit.as_deref(), &source_paths);
     for flag in listing.unmatched() {
         eprintln!("--{flag} matched no frame");
     }
     // `--source-path` also changes the printed file names. Its default, the current folder, must not change them.
-    let searched = if given.search.is_empty() {
+    let searched = if source_paths.search.is_empty() {
         let current = std::env::current_dir().context("cannot determine the current folder")?;
         SourcePaths {
             search: current.display().to_string(),
-            ..given
+            ..source_paths
         }
     } else {
-        given
+        source_paths
     };
     let text = listing.text(&args.functions, |path| source_files::read(path, &searched))?;
     output::write_text(&text)

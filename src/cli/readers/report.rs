@@ -96,7 +96,7 @@ impl ReportArgs {
                 node_count: match self.node_count {
                     None => default.node_count,
                     Some(0) => None,
-                    given => given,
+                    count => count,
                 },
                 node_fraction: self.node_fraction.unwrap_or(default.node_fraction),
                 edge_fraction: self.edge_fraction.unwrap_or(default.edge_fraction),

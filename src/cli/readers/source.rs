@@ -175,8 +175,8 @@ pub(super) fn one_of(mut files: Vec<ReadFile>, name: Option<&str>) -> anyhow::Re
     if let Some(name) = name {
         for file in &mut files {
             if !file.has(name) {
-                let (path, there) = (file.path.display(), file.type_names().join(", "));
-                bail!("{path}: it has no sample type `{name}`, only {there}");
+                let (path, type_names) = (file.path.display(), file.type_names().join(", "));
+                bail!("{path}: it has no sample type `{name}`, only {type_names}");
             }
             file.profiles.retain(|profile| has(profile, name));
         }
@@ -225,8 +225,8 @@ fn types(profile: &ImportedProfile) -> &[ValueType<'_>] {
 /// Returns the index of a sample type by its name.
 fn sample_type(profile: &Profile<'_>, name: &str) -> anyhow::Result<usize> {
     let names: Vec<&str> = profile.sample_types.iter().map(|kind| kind.kind).collect();
-    let found = names.iter().position(|kind| *kind == name);
-    found.with_context(|| format!("the profile has no sample type `{name}`, only {}", names.join(", ")))
+    let index = names.iter().position(|kind| *kind == name);
+    index.with_context(|| format!("the profile has no sample type `{name}`, only {}", names.join(", ")))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(in crate::cli) enum SourceFileError {
 /// The reason why a file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum OpenError {
-    #[error("{}", said(.0))]
+    #[error("{}", reason(.0))]
     File(#[from] io::Error),
     #[error("not a regular file")]
     NotRegular,
@@ -84,7 +84,7 @@ fn open(path: &str) -> Result<Vec<u8>, OpenError> {
 }
 
 /// Returns the text of an error in Go's wording.
-fn said(error: &io::Error) -> String {
+fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
@@ -112,11 +112,11 @@ mod tests {
             };
             read(path, &paths).map_err(|error| error.to_string())
         };
-        let found = Ok(b"a".to_vec());
-        assert_eq!(read("cart/a.go", "/nowhere:~/shop", ""), found);
-        assert_eq!(read("cart/a.go", "~/shop/cart", ""), found);
-        assert_eq!(read("/build/shop/cart/a.go", "~/shop", ""), found);
-        assert_eq!(read("/build/cart/a.go", "~/shop", "/build"), found);
+        let content = Ok(b"a".to_vec());
+        assert_eq!(read("cart/a.go", "/nowhere:~/shop", ""), content);
+        assert_eq!(read("cart/a.go", "~/shop/cart", ""), content);
+        assert_eq!(read("/build/shop/cart/a.go", "~/shop", ""), content);
+        assert_eq!(read("/build/cart/a.go", "~/shop", "/build"), content);
         assert_eq!(read("cart", "~/shop", ""), Ok(Vec::new()));
         assert_eq!(
             read("/none/a.go", "/nowhere", ""),

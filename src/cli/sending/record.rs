@@ -109,7 +109,7 @@ pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<()> {
             }
         }
     });
-    let (bytes, summary) = tokio::task::spawn_blocking(move || record(&args, form, &stop).map(|done| (done, args)))
+    let (bytes, summary) = tokio::task::spawn_blocking(move || record(&args, form, &stop).map(|result| (result, args)))
         .await
         .context("the recording thread failed")?
         .map(|((bytes, summary), args)| ((bytes, args.output), summary))?;
@@ -214,7 +214,7 @@ fn record(
         start_nanos: started
             .1
             .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
+            .map_or(0, |duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)),
         duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
         period_nanos: window.period_nanos(),
     };
@@ -224,8 +224,8 @@ fn record(
     tree.insert_profile(&decoded, 0);
     let mut text = account_text(&window, args.frequency, elapsed);
     text.push_str(&refused_text(&opener));
-    if let Engine::Events(why) = &engine {
-        text.push_str(&format!("sampled by perf events without a BPF program: {why}\n"));
+    if let Engine::Events(reason) = &engine {
+        text.push_str(&format!("sampled by perf events without a BPF program: {reason}\n"));
     }
     if args.top > 0 && tree.total() > 0 {
         text.push_str(&TopTable::from_tree(&tree).render(args.top, "nanoseconds"));
@@ -279,13 +279,13 @@ fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> 
 
 /// Returns a summary: the number of all ticks; how many of them became samples, were lost, were idle, belong to other
 /// processes, or were missed; the number of incomplete stacks; and the CPU cost of profiling.
-fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
-    let after = &window.accounts;
-    let lost = after.ring_full + after.malformed;
-    let not_looked_at = after.ignored + after.filtered;
+fn account_text(window: &Window, requested_hertz: u32, elapsed: Duration) -> String {
+    let accounts = &window.accounts;
+    let lost = accounts.ring_full + accounts.malformed;
+    let not_looked_at = accounts.ignored + accounts.filtered;
     let incomplete: Vec<(&str, u64)> = Stop::ALL
         .iter()
-        .zip(after.by_stop)
+        .zip(accounts.by_stop)
         .filter(|(stop, count)| !matches!(stop, Stop::End | Stop::NoUser) && *count > 0)
         .map(|(stop, count)| (stop.name(), count))
         .collect();
@@ -293,10 +293,10 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
         "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of other processes, {} missed; {} \
          with an incomplete stack",
         window.ticks(),
-        after.expected,
+        accounts.expected,
         elapsed.as_secs_f64(),
-        after.idle,
-        after.missed,
+        accounts.idle,
+        accounts.missed,
         incomplete.iter().map(|(_, count)| count).sum::<u64>(),
     );
     if !incomplete.is_empty() {
@@ -310,11 +310,14 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     let cost = |nanos: u64| nanos as f64 / elapsed.as_nanos().max(1) as f64 * 100.0;
     text.push_str(&format!(
         "cost: {:.2} % of a CPU in the kernel, {:.2} % in this process",
-        cost(after.kernel_nanos),
-        cost(after.agent_nanos),
+        cost(accounts.kernel_nanos),
+        cost(accounts.agent_nanos),
     ));
-    if window.hertz < wanted {
-        text.push_str(&format!("; frequency lowered from {wanted} to {} Hz", window.hertz));
+    if window.hertz < requested_hertz {
+        text.push_str(&format!(
+            "; frequency lowered from {requested_hertz} to {} Hz",
+            window.hertz
+        ));
     }
     text.push('\n');
     text
@@ -328,12 +331,12 @@ fn refused_text(opener: &Opener) -> String {
         .map(Omission::name)
         .into_iter()
         .zip(opener.bounds.omission_counts());
-    counted("files of processes that were not read", refused)
-        + &counted("data left out because a limit was reached", excesses)
+    count_line("files of processes that were not read", refused)
+        + &count_line("data left out because a limit was reached", excesses)
 }
 
 /// Returns a line with the counts that are not 0, or an empty text if all counts are 0.
-fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> String {
+fn count_line<'a>(subject: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> String {
     let counts: Vec<String> = counts
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| format!("{name} {count}"))
@@ -341,7 +344,7 @@ fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> Stri
     if counts.is_empty() {
         return String::new();
     }
-    format!("{what}: {}\n", counts.join(", "))
+    format!("{subject}: {}\n", counts.join(", "))
 }
 
 /// Returns the folded format: one stack per line, root first, then its value in nanoseconds. In names, a colon replaces

@@ -67,7 +67,7 @@ pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     // The bar is hidden when standard error is not a terminal.
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {wide_msg}")?;
     let bar = ProgressBar::new(args.files.len() as u64).with_style(style);
-    let (mut refused, mut told) = (0, Ok(()));
+    let (mut refused, mut print_result) = (0, Ok(()));
     upload(&args, |sent| {
         let path = plain::line(&sent.path.display().to_string());
         bar.set_message(path.clone());
@@ -75,8 +75,8 @@ pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
             Ok(lines) => {
                 let lines = lines.iter().map(|line| format!("{path}: {}\n", plain::line(line)));
                 let written = output::write(lines.collect::<String>().as_bytes());
-                if told.is_ok() {
-                    told = written;
+                if print_result.is_ok() {
+                    print_result = written;
                 }
             }
             Err(error) => {
@@ -90,20 +90,20 @@ pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     bar.finish_and_clear();
     let count = args.files.len();
     let summary = format!("uploaded {} of {count} files to {}\n", count - refused, args.server.url);
-    told.and_then(|()| output::write(summary.as_bytes()))?;
+    print_result.and_then(|()| output::write(summary.as_bytes()))?;
     if refused > 0 {
         bail!("{refused} of {count} files were refused");
     }
     Ok(())
 }
 
-/// Sends the files, and calls `done` for each file when its result is known.
-pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Result<()> {
+/// Sends the files, and calls `report` for each file when its result is known.
+pub async fn upload(args: &UploadArgs, mut report: impl FnMut(Sent)) -> anyhow::Result<()> {
     let now_ms = time::now_ms();
     let time_nanos = match &args.override_timestamp {
         Some(text) => {
             let ms = time::parse(text, now_ms).context("--override-timestamp")?;
-            Time::Of(ms.saturating_mul(1_000_000))
+            Time::Fixed(ms.saturating_mul(1_000_000))
         }
         None => Time::OwnOr(now_ms.saturating_mul(1_000_000)),
     };
@@ -125,7 +125,7 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Re
     });
     let mut results = futures::stream::iter(sends).buffer_unordered(IN_FLIGHT);
     while let Some(sent) = results.next().await {
-        done(sent);
+        report(sent);
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Re
 #[derive(Debug, Clone, Copy)]
 enum Time {
     /// This time replaces the profile's own time.
-    Of(i64),
+    Fixed(i64),
     /// The profile keeps its own time. A profile without a time gets this time.
     OwnOr(i64),
 }
@@ -152,13 +152,13 @@ fn prepare(
         let labels = labels(path, &profile, args.name.as_deref(), &args.labels)?;
         lines.push(line(imported.format, &profile));
         let own = profile.columns.get().time_nanos;
-        let wanted = match time {
-            Time::Of(time) => time,
+        let time_nanos = match time {
+            Time::Fixed(time) => time,
             Time::OwnOr(time) if own == 0 => time,
             Time::OwnOr(_) => own,
         };
-        if wanted != own {
-            profile.columns.change(|profile| profile.time_nanos = wanted);
+        if time_nanos != own {
+            profile.columns.change(|profile| profile.time_nanos = time_nanos);
             profile.pprof = None;
         }
         let encoded = || pprof::gzip(&pprof::encode(profile.columns.get())).into();
@@ -176,7 +176,7 @@ pub(in crate::cli) fn labels(
     path: &Path,
     profile: &ImportedProfile,
     name: Option<&str>,
-    given: &[(String, String)],
+    extra_labels: &[(String, String)],
 ) -> anyhow::Result<Labels> {
     let columns = profile.columns.get();
     let name = match (name, profile.name.as_str()) {
@@ -193,7 +193,7 @@ pub(in crate::cli) fn labels(
         "" => file.split('.').next().unwrap_or_default(),
         program => program,
     };
-    let pairs = profile.labels.iter().chain(given);
+    let pairs = profile.labels.iter().chain(extra_labels);
     let pairs = pairs.map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(Labels::from_pairs(
         [(SERVICE_NAME, service)]
@@ -227,7 +227,7 @@ fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
     if kinds().eq(["contentions", "delay"]) {
         bail!("cannot tell Go's mutex and block profiles apart: add --name mutex or --name block");
     }
-    let known = |kind: &str| {
+    let profile_name = |kind: &str| {
         let has = |part: &str| kind.contains(part);
         Some(match kind {
             _ if has("cpu") => "process_cpu",
@@ -239,7 +239,7 @@ fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
         })
     };
     Ok(kinds()
-        .find_map(known)
+        .find_map(profile_name)
         .or_else(|| kinds().next_back())
         .unwrap_or_default())
 }
@@ -291,8 +291,8 @@ mod tests {
             r#"{__name__="process_cpu", service_name="busy"}"#
         );
         assert_eq!(profile.pprof, cpu);
-        let given = args(&["--name", "x", "--label", "service_name=shop", "--label", "a=b=c"]);
-        let profile = one("x.pb.gz", cpu, &given, own).unwrap();
+        let options = args(&["--name", "x", "--label", "service_name=shop", "--label", "a=b=c"]);
+        let profile = one("x.pb.gz", cpu, &options, own).unwrap();
         assert_eq!(
             profile.labels.to_string(),
             r#"{__name__="x", a="b=c", service_name="shop"}"#
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn the_time_is_overridden_and_nothing_else() {
         let cpu = fixture("go-cpu.pb.gz");
-        let changed = one("x.pb.gz", cpu.clone(), &args(&[]), Time::Of(5)).unwrap();
+        let changed = one("x.pb.gz", cpu.clone(), &args(&[]), Time::Fixed(5)).unwrap();
         let (before, after) = (
             pprof::gunzip(&cpu, 1 << 20).unwrap(),
             pprof::gunzip(&changed.pprof, 1 << 20).unwrap(),
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_is_no_profile_is_refused_before_it_is_sent() {
-        let error = one("x.pb.gz", Bytes::from_static(b"<html>"), &args(&[]), Time::Of(5)).unwrap_err();
+        let error = one("x.pb.gz", Bytes::from_static(b"<html>"), &args(&[]), Time::Fixed(5)).unwrap_err();
         assert!(
             error.to_string().starts_with("this is HTML, which is not supported"),
             "{error}"

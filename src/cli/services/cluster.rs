@@ -102,8 +102,8 @@ impl ClusterArgs {
                  other programs out",
             ),
         ];
-        for (given, name, reason) in absent {
-            if given && self.enabled {
+        for (is_given, name, reason) in absent {
+            if is_given && self.enabled {
                 bail!("--{name}: not supported: {reason}; leave the flag out");
             }
         }

@@ -211,8 +211,8 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
             "this program does not run on Windows",
         ),
     ];
-    for (given, name, reason) in absent {
-        if given {
+    for (is_given, name, reason) in absent {
+        if is_given {
             bail!("--{name}: not supported: {reason}; leave the flag out");
         }
     }

@@ -68,8 +68,8 @@ fn every_flag_is_in_the_support_bundle() {
     let command = Cli::command();
     let run = command.find_subcommand("run").unwrap();
     for flag in run.get_arguments().filter_map(clap::Arg::get_long) {
-        let found = shown.iter().any(|line| line.starts_with(&format!("{flag}=")));
-        assert!(found || flag.starts_with("log."), "{flag}");
+        let is_shown = shown.iter().any(|line| line.starts_with(&format!("{flag}=")));
+        assert!(is_shown || flag.starts_with("log."), "{flag}");
     }
 }
 
@@ -144,20 +144,20 @@ fn a_cluster_is_what_its_flags_say_and_nothing_without_the_first_of_them() {
 
 #[test]
 fn a_configuration_of_another_program_is_converted() {
-    let of = |flags: &[&str]| conversion(&parse(flags).unwrap().config);
-    assert!(of(&[]).unwrap().is_none());
-    let given = of(&["--config.format=parca", "--config.extra-args=push-url=http://there:1"]).unwrap();
-    let given = given.unwrap();
-    assert_eq!((given.format, &*given.push_url), (Format::Parca, "http://there:1"));
-    assert_eq!(given.problems, Problems::Refuse);
-    let all = of(&["--config.format=conprof", "--config.bypass-conversion-errors"]).unwrap();
+    let convert = |flags: &[&str]| conversion(&parse(flags).unwrap().config);
+    assert!(convert(&[]).unwrap().is_none());
+    let parca = convert(&["--config.format=parca", "--config.extra-args=push-url=http://there:1"]).unwrap();
+    let parca = parca.unwrap();
+    assert_eq!((parca.format, &*parca.push_url), (Format::Parca, "http://there:1"));
+    assert_eq!(parca.problems, Problems::Refuse);
+    let all = convert(&["--config.format=conprof", "--config.bypass-conversion-errors"]).unwrap();
     assert_eq!(all.unwrap().problems, Problems::Note);
-    let error = of(&["--config.format=toml"]).unwrap_err().to_string();
+    let error = convert(&["--config.format=toml"]).unwrap_err().to_string();
     assert!(
         error.ends_with("the formats are alloy, conprof, coroot, kube-profefe, parca, prometheus"),
         "{error}"
     );
-    let error = of(&["--config.format=conprof", "--config.extra-args=-x"]).unwrap_err();
+    let error = convert(&["--config.format=conprof", "--config.extra-args=-x"]).unwrap_err();
     let error = format!("{error:#}");
     assert!(
         error.starts_with("--config.extra-args: invalid converter argument `-x`"),

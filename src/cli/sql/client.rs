@@ -40,7 +40,7 @@ pub enum SqlClient {
 
 impl SqlClient {
     /// Returns the URL or the data folder on which statements run, for messages.
-    pub(super) fn place(&self) -> String {
+    pub(super) fn location(&self) -> String {
         match self {
             Self::Server(server) => server.url.clone(),
             #[cfg(feature = "server")]
@@ -75,10 +75,10 @@ impl SqlClient {
         out: &mut (dyn Write + Send),
     ) -> anyhow::Result<()> {
         let mut chunks = self.send(statement, format).await?;
-        let mut whole = Vec::new();
+        let mut document = Vec::new();
         while let Some(chunk) = chunks.try_next().await? {
             if format == Format::Table {
-                whole.extend_from_slice(&chunk);
+                document.extend_from_slice(&chunk);
                 continue;
             }
             match out.write_all(&chunk) {
@@ -87,7 +87,7 @@ impl SqlClient {
             }
         }
         if format == Format::Table {
-            out.write_all(table::from_json(&whole)?.as_bytes())?;
+            out.write_all(table::from_json(&document)?.as_bytes())?;
         }
         out.flush().context("cannot write the result")
     }
@@ -109,18 +109,22 @@ impl SqlServer {
     }
 
     async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
-        let asked = match format {
+        let sql_format = match format {
             Format::Table | Format::Json => SqlFormat::Json,
             Format::Csv => SqlFormat::Csv,
             Format::Arrow => SqlFormat::Arrow,
             Format::Parquet => SqlFormat::Parquet,
             Format::Pprof => SqlFormat::Pprof,
         };
-        let response = self.client.query(statement, asked).await.map_err(|error| match error {
-            // The error contains only the message about the statement and omits the context of the call.
-            CallError::Refused { message, .. } => anyhow::anyhow!(message),
-            other => call_error(other),
-        })?;
+        let response = self
+            .client
+            .query(statement, sql_format)
+            .await
+            .map_err(|error| match error {
+                // The error contains only the message about the statement and omits the context of the call.
+                CallError::Refused { message, .. } => anyhow::anyhow!(message),
+                other => call_error(other),
+            })?;
         let broken = |error: reqwest::Error| anyhow::anyhow!("the response was cut off: {}", error_chain(&error));
         Ok(response.bytes_stream().map_err(broken).boxed())
     }
@@ -154,7 +158,7 @@ impl DataFolder {
     }
 
     /// Opens the folder at `path`, with the bucket and the tenants that the flags of a command name.
-    pub(crate) fn of(path: &Path, storage: &StorageSource, server: &ServerArgs) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path, storage: &StorageSource, server: &ServerArgs) -> anyhow::Result<Self> {
         let bucket = storage.bucket()?;
         let tenants = match &server.tenant {
             Some(ids) => ids.parse().context("--tenant")?,
@@ -174,14 +178,14 @@ impl DataFolder {
 
     async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
         let result = self.engine.sql(&self.tenants, statement).await?;
-        let asked = match format {
+        let output_format = match format {
             Format::Table | Format::Json => crate::query::output::format::Format::Json,
             Format::Csv => crate::query::output::format::Format::Csv,
             Format::Arrow => crate::query::output::format::Format::Arrow,
             Format::Parquet => crate::query::output::format::Format::Parquet,
             Format::Pprof => crate::query::output::format::Format::Pprof,
         };
-        let chunks = crate::query::output::format::encode(result, asked);
+        let chunks = crate::query::output::format::encode(result, output_format);
         Ok(chunks.map_err(anyhow::Error::from).boxed())
     }
 }

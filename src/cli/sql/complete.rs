@@ -104,12 +104,14 @@ pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager"
 /// Completes SQL keywords, tables, columns, functions and commands.
 pub(super) struct Words;
 
-/// Returns the words that complete the partial word before `place`, and the start position of the partial word.
-fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
-    let before = line.get(..place).unwrap_or(line);
+/// Returns the words that complete the partial word before `position`, and the start position of the partial word.
+fn completions(line: &str, position: usize) -> (usize, Vec<String>) {
+    let before = line.get(..position).unwrap_or(line);
     let start = before
         .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\\'))
-        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        .map_or(0, |offset| {
+            offset + before[offset..].chars().next().map_or(1, char::len_utf8)
+        });
     let part = &before[start..];
     if part.is_empty() {
         return (start, Vec::new());
@@ -149,8 +151,8 @@ fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
 impl Completer for Words {
     type Candidate = String;
 
-    fn complete(&self, line: &str, place: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(offered(line, place))
+    fn complete(&self, line: &str, position: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(completions(line, position))
     }
 }
 
@@ -168,21 +170,21 @@ mod tests {
 
     #[test]
     fn words_go_on_from_what_is_typed() {
-        let of = |line: &str| offered(line, line.len()).1;
-        assert_eq!(of("SELECT serv"), ["service_name"]);
-        assert_eq!(of("sel"), ["select"]);
-        assert_eq!(of("SEL"), ["SELECT"]);
+        let words = |line: &str| completions(line, line.len()).1;
+        assert_eq!(words("SELECT serv"), ["service_name"]);
+        assert_eq!(words("sel"), ["select"]);
+        assert_eq!(words("SEL"), ["SELECT"]);
         assert_eq!(
-            of("SELECT * FROM pro"),
+            words("SELECT * FROM pro"),
             ["profile_id", "profile_type", "profiles", "profiles("]
         );
-        assert_eq!(of("SELECT sum(val"), ["value"]);
-        assert_eq!(offered("SELECT sum(val", 14).0, 11);
-        assert_eq!(of("\\tim"), ["\\timing"]);
-        assert!(of("SELECT ").is_empty());
-        assert!(of("SELECT '\u{e9}\u{e9}").is_empty());
+        assert_eq!(words("SELECT sum(val"), ["value"]);
+        assert_eq!(completions("SELECT sum(val", 14).0, 11);
+        assert_eq!(words("\\tim"), ["\\timing"]);
+        assert!(words("SELECT ").is_empty());
+        assert!(words("SELECT '\u{e9}\u{e9}").is_empty());
         assert_eq!(
-            offered("\u{e9} fla", 6),
+            completions("\u{e9} fla", 6),
             (3, vec!["flamegraph(".to_owned(), "flat".to_owned()])
         );
     }

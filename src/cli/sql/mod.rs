@@ -67,7 +67,7 @@ pub struct SqlArgs {
 pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     #[cfg(feature = "server")]
     let client = match &args.data {
-        Some(folder) => SqlClient::Data(DataFolder::of(folder, &args.storage, &args.server)?),
+        Some(folder) => SqlClient::Data(DataFolder::open(folder, &args.storage, &args.server)?),
         None if args.storage.is_given() => {
             anyhow::bail!("a bucket can only be read together with --data, the server's data folder")
         }
@@ -95,9 +95,9 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     match (&args.output, args.format) {
         (Some(path), _) => {
             let in_path = || format!("cannot write {}", path.display());
-            let mut whole = output::WholeFile::create(path).with_context(in_path)?;
-            client.answer_to(&statement, args.format, whole.file()).await?;
-            whole.finish().with_context(in_path)
+            let mut output_file = output::WholeFile::create(path).with_context(in_path)?;
+            client.answer_to(&statement, args.format, output_file.file()).await?;
+            output_file.finish().with_context(in_path)
         }
         (None, format) if format == Format::Table || std::io::stdout().is_terminal() => {
             session::print(&client.ask(&statement, format).await?)

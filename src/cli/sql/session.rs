@@ -64,7 +64,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
         format!(
             "alluvium {} at {}; \\help for help\n",
             env!("CARGO_PKG_VERSION"),
-            client.place()
+            client.location()
         )
         .as_bytes(),
     )?;
@@ -89,38 +89,38 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
             Err(error) => return Err(error.into()),
         };
         let statement = match take_line(&mut pending, &line) {
-            Input::More => continue,
+            Input::Incomplete => continue,
             Input::Quit => break,
             Input::Statement(statement) => {
                 let _ = editor.add_history_entry(statement.as_str());
                 statement
             }
             Input::Command(words) => match command(&words, &mut settings) {
-                Ok(Done::Said(text)) => {
+                Ok(Outcome::Message(text)) => {
                     print(text.as_bytes())?;
                     continue;
                 }
-                Ok(Done::Statement(statement)) => statement,
+                Ok(Outcome::Statement(statement)) => statement,
                 Err(error) => {
                     eprintln!("{error}");
                     continue;
                 }
             },
         };
-        let began = Instant::now();
-        let asked = client.ask(&statement, settings.format);
+        let start = Instant::now();
+        let query = client.ask(&statement, settings.format);
         let answer = tokio::select! {
-            answer = asked => answer,
+            answer = query => answer,
             // Dropping the query also stops it on the server.
             _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("the query was cancelled")),
         };
-        let took = began.elapsed();
+        let duration = start.elapsed();
         match answer {
             Ok(answer) => show(answer, &settings).await?,
             Err(error) => eprintln!("error: {}", plain::lines(&format!("{error:#}"))),
         }
         if settings.times {
-            eprintln!("time: {:.3} ms", took.as_secs_f64() * 1000.0);
+            eprintln!("time: {:.3} ms", duration.as_secs_f64() * 1000.0);
         }
     }
     if let Some(path) = &history {
@@ -138,7 +138,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
 #[derive(Debug, PartialEq, Eq)]
 enum Input {
     /// The statement is not complete yet, or the line is empty.
-    More,
+    Incomplete,
     Statement(String),
     /// A command of the prompt, split into words.
     Command(Vec<String>),
@@ -147,8 +147,8 @@ enum Input {
 
 /// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
-enum Done {
-    Said(String),
+enum Outcome {
+    Message(String),
     /// The command runs this statement.
     Statement(String),
 }
@@ -158,7 +158,7 @@ fn take_line(pending: &mut String, line: &str) -> Input {
     let trimmed = line.trim();
     if pending.is_empty() {
         if trimmed.is_empty() {
-            return Input::More;
+            return Input::Incomplete;
         }
         if matches!(trimmed, "\\q" | "exit" | "quit") {
             return Input::Quit;
@@ -174,7 +174,7 @@ fn take_line(pending: &mut String, line: &str) -> Input {
     if pending.ends_with(';') {
         Input::Statement(std::mem::take(pending))
     } else {
-        Input::More
+        Input::Incomplete
     }
 }
 
@@ -192,20 +192,25 @@ enum CommandError {
     Unknown(String),
 }
 
-fn command(words: &[String], settings: &mut Settings) -> Result<Done, CommandError> {
+fn command(words: &[String], settings: &mut Settings) -> Result<Outcome, CommandError> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let said = |text: &str| Ok(Done::Said(text.to_owned()));
-    let on_off = |name: &str, value: bool| Ok(Done::Said(format!("{name} is {}\n", if value { "on" } else { "off" })));
+    let message = |text: &str| Ok(Outcome::Message(text.to_owned()));
+    let on_off = |name: &str, value: bool| {
+        Ok(Outcome::Message(format!(
+            "{name} is {}\n",
+            if value { "on" } else { "off" }
+        )))
+    };
     match words.as_slice() {
-        ["\\help" | "\\h" | "\\?"] => said(HELP),
+        ["\\help" | "\\h" | "\\?"] => message(HELP),
         ["\\d" | "\\dt"] => {
             let lines = TABLES
                 .iter()
                 .map(|(table, columns)| format!("{table:<9} {}\n", columns.join(", ")));
-            Ok(Done::Said(lines.collect()))
+            Ok(Outcome::Message(lines.collect()))
         }
         ["\\d", table] => match TABLES.iter().find(|row| row.0.eq_ignore_ascii_case(table)) {
-            Some((table, _)) => Ok(Done::Statement(format!("DESCRIBE {table}"))),
+            Some((table, _)) => Ok(Outcome::Statement(format!("DESCRIBE {table}"))),
             None => Err(CommandError::NoTable((*table).to_owned())),
         },
         ["\\timing", rest @ ..] => {
@@ -219,12 +224,12 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, CommandErr
         ["\\format", name] => match Format::from_str(name, true) {
             Ok(format) if !format.is_binary() => {
                 settings.format = format;
-                said("")
+                message("")
             }
             _ => Err(CommandError::Format),
         },
         [name, ..] => Err(CommandError::Unknown((*name).to_owned())),
-        [] => said(""),
+        [] => message(""),
     }
 }
 
@@ -278,8 +283,8 @@ fn history_path() -> Option<PathBuf> {
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
-    Some(state.join("alluvium/sql_history"))
+    let state_folder = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state_folder.join("alluvium/sql_history"))
 }
 
 /// Prints a result. On a terminal, adds a final line end if it is missing.
@@ -301,8 +306,8 @@ mod tests {
     fn a_statement_ends_with_a_semicolon_and_commands_with_the_line() {
         let mut pending = String::new();
         let words = |text: &str| Input::Command(text.split(' ').map(str::to_owned).collect());
-        assert_eq!(take_line(&mut pending, ""), Input::More);
-        assert_eq!(take_line(&mut pending, "SELECT 1"), Input::More);
+        assert_eq!(take_line(&mut pending, ""), Input::Incomplete);
+        assert_eq!(take_line(&mut pending, "SELECT 1"), Input::Incomplete);
         assert_eq!(
             take_line(&mut pending, "  AS one; "),
             Input::Statement("SELECT 1\n  AS one;".to_owned())
@@ -321,18 +326,23 @@ mod tests {
             times: false,
             pages: true,
         };
-        let mut of = |text: &str| {
+        let mut run = |text: &str| {
             let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-            let done = command(&words, &mut settings);
-            (done, settings.times, settings.format)
+            let outcome = command(&words, &mut settings);
+            (outcome, settings.times, settings.format)
         };
-        assert!(of("\\timing").1);
-        assert!(!of("\\timing off").1);
-        assert_eq!(of("\\format csv").2, Format::Csv);
-        assert!(of("\\format parquet").0.is_err());
-        assert_eq!(of("\\d Samples").0, Ok(Done::Statement("DESCRIBE samples".to_owned())));
-        assert!(matches!(of("\\d").0, Ok(Done::Said(text)) if text.contains("stacks    tenant, day, stack, frames")));
-        assert!(of("\\d passwords").0.is_err());
-        assert!(of("\\x").0.is_err());
+        assert!(run("\\timing").1);
+        assert!(!run("\\timing off").1);
+        assert_eq!(run("\\format csv").2, Format::Csv);
+        assert!(run("\\format parquet").0.is_err());
+        assert_eq!(
+            run("\\d Samples").0,
+            Ok(Outcome::Statement("DESCRIBE samples".to_owned()))
+        );
+        assert!(
+            matches!(run("\\d").0, Ok(Outcome::Message(text)) if text.contains("stacks    tenant, day, stack, frames"))
+        );
+        assert!(run("\\d passwords").0.is_err());
+        assert!(run("\\x").0.is_err());
     }
 }

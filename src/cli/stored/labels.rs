@@ -46,15 +46,15 @@ async fn stored(args: &LabelsArgs) -> anyhow::Result<Vec<String>> {
         start_ms,
         end_ms,
     } = args.list.stored(args.selector.as_deref()).await?;
-    let found = match &args.name {
+    let texts = match &args.name {
         Some(name) => client.label_values(name, matchers, start_ms, end_ms).await,
         None => client.label_names(matchers, start_ms, end_ms).await,
     };
-    found.map_err(call_error)
+    texts.map_err(call_error)
 }
 
 async fn of_samples(args: &LabelsArgs) -> anyhow::Result<Vec<String>> {
-    let mut found = BTreeSet::new();
+    let mut texts = BTreeSet::new();
     for path in &args.files {
         for profile in source::read_file(path).await? {
             for label in &profile.columns.get().labels {
@@ -64,11 +64,11 @@ async fn of_samples(args: &LabelsArgs) -> anyhow::Result<Vec<String>> {
                     SampleLabel::Number(name, value, unit) => (*name, format!("{value} {unit}")),
                 };
                 match args.name.as_deref() {
-                    None => found.insert(name.to_owned()),
-                    Some(wanted) => wanted == name && found.insert(value),
+                    None => texts.insert(name.to_owned()),
+                    Some(requested_name) => requested_name == name && texts.insert(value),
                 };
             }
         }
     }
-    Ok(found.into_iter().collect())
+    Ok(texts.into_iter().collect())
 }

@@ -43,7 +43,7 @@ pub(crate) async fn run(args: SeriesArgs) -> anyhow::Result<()> {
 
 /// Returns the distinct label sets, sorted.
 async fn list(args: &SeriesArgs) -> anyhow::Result<Vec<Labels>> {
-    let mut found = Vec::new();
+    let mut all_labels = Vec::new();
     if args.files.is_empty() {
         let Stored {
             client,
@@ -52,19 +52,19 @@ async fn list(args: &SeriesArgs) -> anyhow::Result<Vec<Labels>> {
             end_ms,
         } = args.list.stored(args.selector.as_deref()).await?;
         let series = client.series(matchers, args.labels.clone(), start_ms, end_ms);
-        found.extend(series.await.map_err(call_error)?);
+        all_labels.extend(series.await.map_err(call_error)?);
     }
     for path in &args.files {
         for profile in source::read_file(path).await? {
-            found.push(upload::labels(path, &profile, None, &[])?);
+            all_labels.push(upload::labels(path, &profile, None, &[])?);
         }
     }
-    let is_wanted = |name: &str| args.labels.is_empty() || args.labels.iter().any(|wanted| wanted == name);
-    let mut seen = BTreeSet::new();
+    let is_wanted = |name: &str| args.labels.is_empty() || args.labels.iter().any(|requested| requested == name);
+    let mut known = BTreeSet::new();
     let mut all = Vec::new();
-    for labels in found {
+    for labels in all_labels {
         let labels = labels.filtered(is_wanted);
-        if seen.insert(labels.to_string()) {
+        if known.insert(labels.to_string()) {
             all.push(labels);
         }
     }

@@ -121,7 +121,7 @@ struct DeleteArgs {
 }
 
 impl Folder {
-    fn at<'a>(&'a self, bucket: Option<&'a BucketOptions>) -> DataLocation<'a> {
+    fn location<'a>(&'a self, bucket: Option<&'a BucketOptions>) -> DataLocation<'a> {
         DataLocation { dir: &self.dir, bucket }
     }
 }
@@ -134,7 +134,7 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         StoreCommand::Check(folder) => {
             let bucket = folder.storage.bucket()?;
-            let checked = inspect::check(folder.at(bucket.as_ref()))?;
+            let checked = inspect::check(folder.location(bucket.as_ref()))?;
             let answer = checked_json(&checked);
             print(&answer, checked_text(&checked, &answer)?)?;
             return Ok(if checked.has_errors() {
@@ -145,15 +145,15 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
         }
         StoreCommand::Repair { folder, accept_loss } => {
             let bucket = folder.storage.bucket()?;
-            let actions = repair::repair(folder.at(bucket.as_ref()), accept_loss)?;
-            let checked = inspect::check(folder.at(bucket.as_ref()))?;
+            let actions = repair::repair(folder.location(bucket.as_ref()), accept_loss)?;
+            let checked = inspect::check(folder.location(bucket.as_ref()))?;
             let answer = json!({ "actions": actions_json(&actions), "left": checked_json(&checked) });
-            let done = if actions.is_empty() {
+            let actions_text = if actions.is_empty() {
                 "nothing to repair\n".to_owned()
             } else {
                 table::from_json(answer["actions"].to_string().as_bytes())?
             };
-            print(&answer, done + &checked_text(&checked, &answer["left"])?)?;
+            print(&answer, actions_text + &checked_text(&checked, &answer["left"])?)?;
             return Ok(if checked.has_errors() {
                 ExitCode::FAILURE
             } else {
@@ -162,7 +162,7 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
         }
         StoreCommand::Backup { folder, to } => {
             let bucket = folder.storage.bucket()?;
-            let copied = backup::backup(folder.at(bucket.as_ref()), &to)?;
+            let copied = backup::backup(folder.location(bucket.as_ref()), &to)?;
             // The tables in a bucket are not copied, and continue to change.
             let checked = match bucket {
                 Some(_) => None,
@@ -189,7 +189,7 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
         }
         StoreCommand::Stats(folder) => {
             let bucket = folder.storage.bucket()?;
-            let stats = inspect::stats(folder.at(bucket.as_ref()))?;
+            let stats = inspect::stats(folder.location(bucket.as_ref()))?;
             let answer = stats_json(&stats);
             print(&answer, stats_text(&stats, &answer)?)?;
         }

@@ -29,7 +29,7 @@ pub(super) struct Attempts {
 }
 
 struct Count {
-    since: Instant,
+    start: Instant,
     failed: u32,
 }
 
@@ -61,9 +61,9 @@ impl Attempts {
         }
         for (key, _) in limits {
             make_room(&mut counted, now, key);
-            let count = counted.entry(key).or_insert(Count { since: now, failed: 0 });
-            if now.duration_since(count.since) >= WINDOW {
-                *count = Count { since: now, failed: 0 };
+            let count = counted.entry(key).or_insert(Count { start: now, failed: 0 });
+            if now.duration_since(count.start) >= WINDOW {
+                *count = Count { start: now, failed: 0 };
             }
             count.failed += 1;
         }
@@ -91,9 +91,9 @@ impl Attempts {
 
 /// Returns true if no limit is reached in this minute.
 fn is_free(counted: &HashMap<u64, Count>, limits: [(u64, u32); 2], now: Instant) -> bool {
-    limits.iter().all(|(key, most)| {
+    limits.iter().all(|(key, max_failed)| {
         let count = counted.get(key);
-        count.is_none_or(|count| now.duration_since(count.since) >= WINDOW || count.failed < *most)
+        count.is_none_or(|count| now.duration_since(count.start) >= WINDOW || count.failed < *max_failed)
     })
 }
 
@@ -102,9 +102,9 @@ fn make_room(counted: &mut HashMap<u64, Count>, now: Instant, key: u64) {
     if counted.len() < MOST || counted.contains_key(&key) {
         return;
     }
-    counted.retain(|_, count| now.duration_since(count.since) < WINDOW);
+    counted.retain(|_, count| now.duration_since(count.start) < WINDOW);
     if counted.len() >= MOST
-        && let Some(oldest) = counted.iter().min_by_key(|(_, count)| count.since).map(|(key, _)| *key)
+        && let Some(oldest) = counted.iter().min_by_key(|(_, count)| count.start).map(|(key, _)| *key)
     {
         counted.remove(&oldest);
     }
@@ -149,12 +149,12 @@ mod tests {
             attempts.succeeded(attempt);
         }
         while attempts.begin(address(1), "ada").is_some() {}
-        let since = Instant::now().checked_sub(WINDOW).unwrap();
+        let start = Instant::now().checked_sub(WINDOW).unwrap();
         attempts
             .counted
             .lock()
             .values_mut()
-            .for_each(|count| count.since = since);
+            .for_each(|count| count.start = start);
         assert!(attempts.begin(address(1), "ada").is_some());
     }
 

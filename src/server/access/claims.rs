@@ -69,16 +69,16 @@ pub(super) fn is_jwt(token: &str) -> bool {
 impl Issuer {
     /// Creates an issuer. Its keys are not fetched yet.
     pub(super) fn new(options: OidcOptions) -> Result<Self, AccessError> {
-        let wrong = |source: IssuerError| AccessError::Oidc {
+        let issuer_error = |source: IssuerError| AccessError::Oidc {
             issuer: options.issuer.clone(),
             source,
         };
         let is_local = matches!(options.jwks_url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
         if options.jwks_url.scheme() != "https" && !is_local {
-            return Err(wrong(IssuerError::Insecure(options.jwks_url.clone())));
+            return Err(issuer_error(IssuerError::Insecure(options.jwks_url.clone())));
         }
         if options.issuer.is_empty() || options.audience.is_empty() {
-            return Err(wrong(IssuerError::Empty));
+            return Err(issuer_error(IssuerError::Empty));
         }
         let mut client = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
         client.proxy.from_environment = true;
@@ -88,7 +88,7 @@ impl Issuer {
             ..TlsOptions::default()
         };
         Ok(Self {
-            client: HttpClient::new(&client).map_err(|error| wrong(error.into()))?,
+            client: HttpClient::new(&client).map_err(|error| issuer_error(error.into()))?,
             options,
             keys: Mutex::new(None),
             fetching: Arc::default(),
@@ -97,34 +97,34 @@ impl Issuer {
 
     /// Verifies a token, and returns its identity and the remaining time of its validity.
     pub(super) async fn verify(self: &Arc<Self>, token: &str) -> Result<(Arc<Identity>, Duration), Refusal> {
-        let header = read_header(token).ok_or(Refusal::Wrong)?;
+        let header = read_header(token).ok_or(Refusal::InvalidCredential)?;
         let keys = self.keys().await?;
         let mut checked = keys.check(&header, token);
         if checked == Signature::UnknownKey {
             let newer = self.fetched(&keys).await;
             checked = newer.check(&header, token);
         }
-        let Signature::Right(claims) = checked else {
-            return Err(Refusal::Wrong);
+        let Signature::Valid(claims) = checked else {
+            return Err(Refusal::InvalidCredential);
         };
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        let left = valid_for(&self.options, &claims, now).ok_or(Refusal::Wrong)?;
+        let left = valid_for(&self.options, &claims, now).ok_or(Refusal::InvalidCredential)?;
         Ok((identity(&self.options, &claims), left))
     }
 
     /// Returns the known keys. If no keys are known, fetches them first. Keys older than [`KEYS_AGE`] remain in use
     /// while newer ones are fetched.
     async fn keys(self: &Arc<Self>) -> Result<Arc<Keys>, Refusal> {
-        let known = self.keys.lock().clone();
-        let Some((keys, since)) = known else {
+        let known_keys = self.keys.lock().clone();
+        let Some((keys, fetch_time)) = known_keys else {
             self.fetch().await;
-            let known = self.keys.lock().clone();
-            return known.map(|(keys, _)| keys).ok_or(Refusal::Issuer);
+            let known_keys = self.keys.lock().clone();
+            return known_keys.map(|(keys, _)| keys).ok_or(Refusal::Issuer);
         };
-        if since.elapsed() >= KEYS_AGE
+        if fetch_time.elapsed() >= KEYS_AGE
             && let Ok(last) = self.fetching.clone().try_lock_owned()
         {
             drop(self.begin_fetch(last));
@@ -135,8 +135,8 @@ impl Issuer {
     /// Tries to fetch newer keys than `old`, and returns the newest known keys.
     async fn fetched(self: &Arc<Self>, old: &Arc<Keys>) -> Arc<Keys> {
         self.fetch().await;
-        let known = self.keys.lock().clone();
-        known.map_or_else(|| old.clone(), |(keys, _)| keys)
+        let known_keys = self.keys.lock().clone();
+        known_keys.map_or_else(|| old.clone(), |(keys, _)| keys)
     }
 
     /// Fetches the keys, unless the last attempt is too recent.
@@ -212,12 +212,12 @@ fn identity(options: &OidcOptions, claims: &Map<String, Value>) -> Arc<Identity>
     let roles = claim(claims, &options.role_claim);
     let mut rights = Rights::none();
     for value in roles.into_iter().flat_map(values) {
-        let meant = match options.roles.get(value) {
+        let role_rights = match options.roles.get(value) {
             Some(rights) => Some(rights.clone()),
             None if options.roles.is_empty() => value.parse::<Rights>().ok(),
             None => None,
         };
-        rights.extend(meant);
+        rights.extend(role_rights);
     }
     let tenants = match &options.tenant_claim {
         None => TenantScope::anonymous(),
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(left(json!({"aud": "alluvium", "exp": NOW as f64 + 10.5})), Some(70));
         assert_eq!(left(json!({"exp": NOW - 59})), Some(1));
         assert_eq!(left(json!({"nbf": NOW + 60})), Some(360));
-        for wrong in [
+        for changed in [
             json!({"iss": "https://issuer/"}),
             json!({"aud": "other"}),
             json!({"aud": null}),
@@ -300,17 +300,17 @@ mod tests {
             json!({"nbf": NOW + 61}),
             json!({"nbf": "now"}),
         ] {
-            assert_eq!(left(wrong.clone()), None, "{wrong}");
+            assert_eq!(left(changed.clone()), None, "{changed}");
         }
     }
 
     #[test]
     fn claims_become_a_name_roles_and_tenants() {
-        let who = identity(&options(), &claims(json!({})));
-        assert_eq!(&*who.name, "ada@example.com");
+        let caller = identity(&options(), &claims(json!({})));
+        assert_eq!(&*caller.name, "ada@example.com");
         // `admin` is not a role here, because `OidcOptions::roles` does not contain it.
-        assert!(who.rights.has(Right::Read) && !who.rights.has(Right::Admin));
-        assert_eq!(who.tenants.ids(), ["shop"]);
+        assert!(caller.rights.has(Right::Read) && !caller.rights.has(Right::Admin));
+        assert_eq!(caller.tenants.ids(), ["shop"]);
         let nobody = identity(
             &options(),
             &claims(json!({"realm": null, "teams": null, "email": null})),
@@ -323,9 +323,9 @@ mod tests {
             role_claim: "role".to_owned(),
             ..options()
         };
-        let who = identity(&plain, &claims(json!({"role": "write"})));
+        let caller = identity(&plain, &claims(json!({"role": "write"})));
         assert_eq!(
-            (who.rights.to_string().as_str(), who.tenants.ids()),
+            (caller.rights.to_string().as_str(), caller.tenants.ids()),
             ("write", vec!["anonymous".to_owned()])
         );
     }
@@ -341,32 +341,32 @@ mod tests {
             let token = format!("{}.{}.AA", part(header.clone()), part(json!({})));
             assert!(is_jwt(&token) && read_header(&token).is_none(), "{header}");
         }
-        let good = format!("{}.{}.AA", part(json!({"alg": "RS256"})), part(json!({})));
-        assert!(read_header(&good).is_some());
-        assert!(read_header(&format!("{good}{}", "A".repeat(MAX_TOKEN_BYTES))).is_none());
+        let token = format!("{}.{}.AA", part(json!({"alg": "RS256"})), part(json!({})));
+        assert!(read_header(&token).is_some());
+        assert!(read_header(&format!("{token}{}", "A".repeat(MAX_TOKEN_BYTES))).is_none());
         assert!(!is_jwt("allu_abc"));
     }
 
     #[test]
     fn keys_are_fetched_over_tls_or_from_this_machine() {
-        let of = |url: &str| {
+        let new_issuer = |url: &str| {
             Issuer::new(OidcOptions {
                 jwks_url: url.parse().unwrap(),
                 ..options()
             })
         };
-        assert!(of("https://issuer/keys").is_ok() && of("http://127.0.0.1:1/keys").is_ok());
-        assert!(of("http://issuer/keys").is_err());
+        assert!(new_issuer("https://issuer/keys").is_ok() && new_issuer("http://127.0.0.1:1/keys").is_ok());
+        assert!(new_issuer("http://issuer/keys").is_err());
     }
 
     /// Starts a mock issuer that sends its key `one` after a notification. Returns the issuer, the notifier, and the
     /// counter of requests.
     async fn slow_issuer() -> (Arc<Issuer>, Arc<Notify>, Arc<AtomicUsize>) {
-        let (finish, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
-        let (told, counted) = (finish.clone(), asked.clone());
+        let (finish, requests) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let (notifier, counted) = (finish.clone(), requests.clone());
         let answer = get(async move || {
             counted.fetch_add(1, Ordering::SeqCst);
-            told.notified().await;
+            notifier.notified().await;
             json!({ "keys": [one()] }).to_string()
         });
         let tcp = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -376,7 +376,7 @@ mod tests {
             jwks_url: url.parse().unwrap(),
             ..options()
         });
-        (Arc::new(issuer.unwrap()), finish, asked)
+        (Arc::new(issuer.unwrap()), finish, requests)
     }
 
     fn one() -> Value {
@@ -392,34 +392,34 @@ mod tests {
 
     #[tokio::test]
     async fn who_goes_away_neither_ends_a_fetch_nor_makes_the_next_one_begin() {
-        let (issuer, finish, asked) = slow_issuer().await;
+        let (issuer, finish, requests) = slow_issuer().await;
         for _ in 0..3 {
             let waited = tokio::time::timeout(Duration::from_millis(100), issuer.verify(&forged())).await;
             assert!(waited.is_err());
         }
         finish.notify_one();
-        assert_eq!(issuer.verify(&forged()).await.err(), Some(Refusal::Wrong));
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(issuer.verify(&forged()).await.err(), Some(Refusal::InvalidCredential));
+        assert_eq!(requests.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
     async fn nobody_waits_for_newer_keys_while_old_ones_are_there() {
-        let (issuer, _finish, asked) = slow_issuer().await;
+        let (issuer, _finish, requests) = slow_issuer().await;
         let keys = Keys::read(json!({ "keys": [one()] }).to_string().as_bytes()).unwrap();
-        let since = Instant::now().checked_sub(KEYS_AGE).unwrap();
-        *issuer.keys.lock() = Some((Arc::new(keys), since));
+        let fetch_time = Instant::now().checked_sub(KEYS_AGE).unwrap();
+        *issuer.keys.lock() = Some((Arc::new(keys), fetch_time));
         // The issuer never responds.
         for _ in 0..3 {
             let token = forged();
             let checked = tokio::time::timeout(FETCH_TIMEOUT / 2, issuer.verify(&token)).await;
-            assert_eq!(checked.unwrap().err(), Some(Refusal::Wrong));
+            assert_eq!(checked.unwrap().err(), Some(Refusal::InvalidCredential));
         }
         let begun = async {
-            while asked.load(Ordering::SeqCst) == 0 {
+            while requests.load(Ordering::SeqCst) == 0 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         tokio::time::timeout(FETCH_TIMEOUT, begun).await.unwrap();
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(requests.load(Ordering::SeqCst), 1);
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn session(headers: &HeaderMap) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn of(headers: &[(&str, &str)]) -> String {
+    fn credential_text(headers: &[(&str, &str)]) -> String {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(
@@ -82,16 +82,19 @@ mod tests {
 
     #[test]
     fn the_header_wins_over_the_cookie() {
-        assert_eq!(of(&[]), "none");
-        assert_eq!(of(&[("authorization", "bearer abc ")]), "bearer abc");
-        assert_eq!(of(&[("authorization", "Basic YWRhOmE6Yg==")]), "basic ada a:b");
-        assert_eq!(of(&[("cookie", "a=b; alluvium_session=x")]), "session x");
+        assert_eq!(credential_text(&[]), "none");
+        assert_eq!(credential_text(&[("authorization", "bearer abc ")]), "bearer abc");
         assert_eq!(
-            of(&[("cookie", "a=b"), ("cookie", "alluvium_session=x; c=d")]),
+            credential_text(&[("authorization", "Basic YWRhOmE6Yg==")]),
+            "basic ada a:b"
+        );
+        assert_eq!(credential_text(&[("cookie", "a=b; alluvium_session=x")]), "session x");
+        assert_eq!(
+            credential_text(&[("cookie", "a=b"), ("cookie", "alluvium_session=x; c=d")]),
             "session x"
         );
         assert_eq!(
-            of(&[("cookie", "alluvium_session=x"), ("authorization", "Bearer y")]),
+            credential_text(&[("cookie", "alluvium_session=x"), ("authorization", "Bearer y")]),
             "bearer y"
         );
     }
@@ -99,12 +102,12 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_not_taken_for_nothing() {
         for value in ["", "Bearer", "Basic ???", "Basic YWRh", "Digest x"] {
-            assert_eq!(of(&[("authorization", value)]), "unknown", "{value}");
+            assert_eq!(credential_text(&[("authorization", value)]), "unknown", "{value}");
         }
         assert_eq!(
-            of(&[("authorization", "Bearer a"), ("authorization", "Bearer b")]),
+            credential_text(&[("authorization", "Bearer a"), ("authorization", "Bearer b")]),
             "unknown"
         );
-        assert_eq!(of(&[("cookie", "alluvium_sessions=x")]), "none");
+        assert_eq!(credential_text(&[("cookie", "alluvium_sessions=x")]), "none");
     }
 }

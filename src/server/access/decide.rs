@@ -48,7 +48,7 @@ impl std::fmt::Debug for Access {
 
 impl Default for Access {
     fn default() -> Self {
-        Self::of(&AccessOptions::default(), Sources::none(), AccessMetrics::default())
+        Self::with_sources(&AccessOptions::default(), Sources::none(), AccessMetrics::default())
     }
 }
 
@@ -56,17 +56,17 @@ impl Access {
     /// Reads the files of the options. Fails if one of them is unusable.
     pub fn new(options: AccessOptions, metrics: AccessMetrics) -> Result<Self, AccessError> {
         if options.is_open {
-            return Ok(Self::of(&options, Sources::none(), metrics));
+            return Ok(Self::with_sources(&options, Sources::none(), metrics));
         }
-        let kept = AccessOptions {
+        let own_options = AccessOptions {
             open_metrics: options.open_metrics,
             multi_tenant: options.multi_tenant,
             ..AccessOptions::default()
         };
-        Ok(Self::of(&kept, Sources::open(options)?, metrics))
+        Ok(Self::with_sources(&own_options, Sources::open(options)?, metrics))
     }
 
-    fn of(options: &AccessOptions, sources: Sources, metrics: AccessMetrics) -> Self {
+    fn with_sources(options: &AccessOptions, sources: Sources, metrics: AccessMetrics) -> Self {
         Self(Arc::new(Inner {
             is_open: options.is_open,
             has_asked: AtomicBool::new(false),
@@ -121,15 +121,15 @@ impl Access {
                 Ok(self.0.sources.password(&user, &password, address).await?.identity)
             }
             Credential::Session(id) => {
-                let proof = self.0.sessions.of(&id);
-                let identity = proof.and_then(|proof| self.0.sources.still(&proof));
+                let proof = self.0.sessions.proof(&id);
+                let identity = proof.and_then(|proof| self.0.sources.current_identity(&proof));
                 if identity.is_none() {
                     self.0.sessions.end(&id);
                 }
                 // A browser still sends the cookie of an ended session, so a client certificate is checked next.
                 identity.or_else(|| self.by_connection(peer)).ok_or(Refusal::Missing)
             }
-            Credential::Unknown => Err(Refusal::Wrong),
+            Credential::Unknown => Err(Refusal::InvalidCredential),
             Credential::None => self.by_connection(peer).ok_or(Refusal::Missing),
         }
     }
@@ -171,7 +171,7 @@ impl Access {
 
     /// Counts a wrong password of a SCRAM exchange.
     pub(crate) fn failed(&self, address: IpAddr, name: &str) {
-        self.0.metrics.refused(&Refusal::Wrong);
+        self.0.metrics.refused(&Refusal::InvalidCredential);
         // `begin` fails only if a limit is reached. In that case, `may_try` has already refused the exchange.
         let _ = self
             .0
@@ -199,7 +199,7 @@ impl Access {
             identity.tenants.has(&TenantId::anonymous())
         };
         if is_whole && !has_whole {
-            return Err(Refusal::Whole);
+            return Err(Refusal::AllTenants);
         }
         Ok(())
     }
@@ -218,17 +218,17 @@ impl Access {
     /// and a multi-tenant server refuses a missing or invalid header.
     pub(super) fn tenants(&self, identity: &Identity, headers: &HeaderMap) -> Result<Option<Tenants>, Refusal> {
         if !self.0.multi_tenant {
-            let only = TenantId::anonymous();
-            return if identity.tenants.has(&only) {
+            let anonymous_tenant = TenantId::anonymous();
+            return if identity.tenants.has(&anonymous_tenant) {
                 Ok(None)
             } else {
-                Err(Refusal::Tenant(only))
+                Err(Refusal::Tenant(anonymous_tenant))
             };
         }
-        let Some(given) = headers.get(TENANT_HEADER) else {
+        let Some(header) = headers.get(TENANT_HEADER) else {
             return Ok(identity.tenants.single().cloned().map(Tenants::from));
         };
-        let Some(named) = given.to_str().ok().and_then(|text| text.parse::<Tenants>().ok()) else {
+        let Some(named) = header.to_str().ok().and_then(|text| text.parse::<Tenants>().ok()) else {
             return Ok(None);
         };
         let other = named.iter().find(|tenant| !identity.tenants.has(tenant)).cloned();

@@ -201,23 +201,23 @@ mod tests {
         assert!(admin.has(Right::Read) && admin.has(Right::Write) && admin.has(Right::Admin));
         let writer: Rights = "write".parse().unwrap();
         assert!(writer.has(Right::Write) && !writer.has(Right::Read) && !writer.has(Right::Admin));
-        let both: Rights = "read, write".parse().unwrap();
-        assert_eq!(both.to_string(), "read,write");
+        let rights: Rights = "read, write".parse().unwrap();
+        assert_eq!(rights.to_string(), "read,write");
         assert_eq!(admin.to_string(), "admin");
-        for wrong in ["", "root", "read,"] {
-            assert!(wrong.parse::<Rights>().is_err(), "{wrong}");
+        for text in ["", "root", "read,"] {
+            assert!(text.parse::<Rights>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_scope_is_all_tenants_some_or_the_anonymous_one() {
-        let of = |ids: &[&str]| TenantScope::of_ids(ids.iter().copied());
+        let scope = |ids: &[&str]| TenantScope::of_ids(ids.iter().copied());
         let shop: TenantId = "shop".parse().unwrap();
-        assert_eq!(of(&[]).unwrap(), TenantScope::anonymous());
-        assert!(of(&["shop"]).unwrap().has(&shop) && !of(&["desk"]).unwrap().has(&shop));
-        assert!(of(&["*"]).unwrap().has(&shop));
-        assert_eq!(of(&["shop"]).unwrap().single(), Some(&shop));
-        assert_eq!(of(&["shop", "desk"]).unwrap().single(), None);
-        assert!(of(&["a/b"]).is_err());
+        assert_eq!(scope(&[]).unwrap(), TenantScope::anonymous());
+        assert!(scope(&["shop"]).unwrap().has(&shop) && !scope(&["desk"]).unwrap().has(&shop));
+        assert!(scope(&["*"]).unwrap().has(&shop));
+        assert_eq!(scope(&["shop"]).unwrap().single(), Some(&shop));
+        assert_eq!(scope(&["shop", "desk"]).unwrap().single(), None);
+        assert!(scope(&["a/b"]).is_err());
     }
 }

@@ -27,7 +27,7 @@ pub(super) enum KeysError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error("the key set has more than {MOST} keys")]
-    Most,
+    TooMany,
     #[error("the key set has no key for RS256 or ES256")]
     Unusable,
 }
@@ -36,8 +36,8 @@ pub(super) enum KeysError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Signature {
     /// The signature is valid. The claims are not checked.
-    Right(Map<String, Value>),
-    Wrong,
+    Valid(Map<String, Value>),
+    Invalid,
     /// The set has no key for the signature. The issuer may have a new key.
     UnknownKey,
 }
@@ -48,7 +48,7 @@ impl Keys {
         use_ring();
         let set: JwkSet = serde_json::from_slice(text)?;
         if set.keys.len() > MOST {
-            return Err(KeysError::Most);
+            return Err(KeysError::TooMany);
         }
         let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::of).collect();
         if keys.is_empty() {
@@ -73,7 +73,7 @@ impl Keys {
         only_signature.validate_exp = false;
         only_signature.validate_aud = false;
         let token = decode(token, &key.public, &only_signature);
-        token.map_or(Signature::Wrong, |token| Signature::Right(token.claims))
+        token.map_or(Signature::Invalid, |token| Signature::Valid(token.claims))
     }
 }
 
@@ -97,8 +97,10 @@ impl Key {
         let common = described.common;
         let is_ours = common
             .key_algorithm
-            .is_none_or(|said| said == KeyAlgorithm::from(algorithm))
-            && common.public_key_use.is_none_or(|said| said == PublicKeyUse::Signature);
+            .is_none_or(|key_algorithm| key_algorithm == KeyAlgorithm::from(algorithm))
+            && common
+                .public_key_use
+                .is_none_or(|key_use| key_use == PublicKeyUse::Signature);
         is_ours.then_some(Self {
             id: common.key_id,
             algorithm,
@@ -126,10 +128,10 @@ mod tests {
         EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).unwrap()
     }
 
-    fn described(pair: &EcdsaKeyPair, more: &str) -> String {
+    fn described(pair: &EcdsaKeyPair, members: &str) -> String {
         let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
         let (x, y) = (secret::text(x), secret::text(y));
-        format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"{more}}}"#)
+        format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"{members}}}"#)
     }
 
     /// Returns a token that claims to have this algorithm, signed with ES256.
@@ -148,7 +150,7 @@ mod tests {
     }
 
     fn right(claims: &Value) -> Signature {
-        Signature::Right(claims.as_object().unwrap().clone())
+        Signature::Valid(claims.as_object().unwrap().clone())
     }
 
     #[test]
@@ -166,8 +168,8 @@ mod tests {
         let other = format!("{}.{signature}", other.rsplit_once('.').unwrap().0);
         let check = |id, token: &str| keys.check(&header(Algorithm::ES256, id), token);
         assert_eq!(check(Some("two"), &text), right(&json!({"sub": "text"})));
-        assert_eq!(check(Some("two"), &other), Signature::Wrong);
-        assert_eq!(check(Some("one"), &text), Signature::Wrong);
+        assert_eq!(check(Some("two"), &other), Signature::Invalid);
+        assert_eq!(check(Some("one"), &text), Signature::Invalid);
         assert_eq!(check(Some("three"), &text), Signature::UnknownKey);
         // Without an id, it is ambiguous which of the two keys is meant.
         assert_eq!(check(None, &text), Signature::UnknownKey);
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(by_rsa, Signature::UnknownKey);
         for algorithm in ["RS256", "HS256", "ES384", "none"] {
             let token = token(&two, algorithm, &json!({}));
-            assert_eq!(check(Some("two"), &token), Signature::Wrong, "{algorithm}");
+            assert_eq!(check(Some("two"), &token), Signature::Invalid, "{algorithm}");
         }
     }
 
@@ -191,18 +193,18 @@ mod tests {
         let token = sign_rs256(pem, None, &json!({"sub": "text"})).unwrap();
         let header = header(Algorithm::RS256, None);
         assert_eq!(keys.check(&header, &token), right(&json!({"sub": "text"})));
-        assert_eq!(keys.check(&header, &token[..token.len() - 4]), Signature::Wrong);
+        assert_eq!(keys.check(&header, &token[..token.len() - 4]), Signature::Invalid);
     }
 
     #[test]
     fn keys_for_other_purposes_are_left_out() {
         let one = pair();
-        for more in [r#","use":"enc""#, r#","alg":"ES384""#] {
-            let set = format!(r#"{{"keys":[{}]}}"#, described(&one, more));
-            assert!(Keys::read(set.as_bytes()).is_err(), "{more}");
+        for member in [r#","use":"enc""#, r#","alg":"ES384""#] {
+            let set = format!(r#"{{"keys":[{}]}}"#, described(&one, member));
+            assert!(Keys::read(set.as_bytes()).is_err(), "{member}");
         }
-        let many = format!(r#"{{"keys":[{}]}}"#, vec![described(&one, ""); MOST + 1].join(","));
-        assert!(Keys::read(many.as_bytes()).is_err());
+        let large_set = format!(r#"{{"keys":[{}]}}"#, vec![described(&one, ""); MOST + 1].join(","));
+        assert!(Keys::read(large_set.as_bytes()).is_err());
         // A key set is usable even if it also contains keys of kinds that this server does not support.
         let set = format!(
             r#"{{"keys":[{{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA"}},{{"kty":"OKP","crv":"X448","x":"AA"}},

@@ -49,7 +49,7 @@ pub enum UsersError {
         source: LineError,
     },
     #[error("the file has more than {MOST_USERS} users")]
-    Most,
+    TooMany,
 }
 
 /// Error in a line of a users file.
@@ -60,7 +60,7 @@ pub enum LineError {
     #[error(transparent)]
     Name(PasswordError),
     #[error("the user `{0}` is listed twice")]
-    Twice(String),
+    Duplicate(String),
     #[error("user `{user}`: {source}")]
     Roles { user: String, source: RoleError },
     #[error("user `{user}`: {source}")]
@@ -88,7 +88,7 @@ struct User {
 /// The result of the cached credential check.
 pub(super) enum Quick {
     /// The password was proven correct before.
-    Right(Arc<Identity>),
+    Proven(Arc<Identity>),
     /// Only a derivation can prove the password.
     Unknown,
 }
@@ -98,14 +98,17 @@ impl Users {
     pub(super) fn read(text: &str) -> Result<Self, UsersError> {
         let mut known = HashMap::new();
         let lines = text.lines().map(str::trim).enumerate();
-        for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-            let wrong = |source| UsersError::Line { line: at + 1, source };
-            let (name, user) = User::read(line).map_err(wrong)?;
+        for (index, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+            let line_error = |source| UsersError::Line {
+                line: index + 1,
+                source,
+            };
+            let (name, user) = User::read(line).map_err(line_error)?;
             if known.insert(name.to_owned(), user).is_some() {
-                return Err(wrong(LineError::Twice(name.to_owned())));
+                return Err(line_error(LineError::Duplicate(name.to_owned())));
             }
             if known.len() > MOST_USERS {
-                return Err(UsersError::Most);
+                return Err(UsersError::TooMany);
             }
         }
         let by_cost = known.values().map(|user| (user.hash.cost(), &user.hash));
@@ -130,12 +133,12 @@ impl Users {
 
     /// Checks whether the password was proven correct before.
     pub(super) fn quick(&self, name: &str, password: &str) -> Quick {
-        let found = self.known.get(name).and_then(|user| {
+        let identity = self.known.get(name).and_then(|user| {
             let tag = (*user.proven.lock())?;
             let is_right = hmac::verify(&self.key, password.as_bytes(), tag.as_ref()).is_ok();
             is_right.then(|| user.identity.clone())
         });
-        found.map_or(Quick::Unknown, Quick::Right)
+        identity.map_or(Quick::Unknown, Quick::Proven)
     }
 
     /// Derives the hash of the password, and returns the identity if the password is correct. The derivation takes tens
@@ -226,7 +229,7 @@ mod tests {
         assert!(users.derive("ada", "wrong horse").is_none());
         let ada = users.derive("ada", "correct horse").unwrap();
         assert_eq!((&*ada.name, ada.rights.to_string().as_str()), ("ada", "read,write"));
-        assert!(matches!(users.quick("ada", "correct horse"), Quick::Right(_)));
+        assert!(matches!(users.quick("ada", "correct horse"), Quick::Proven(_)));
         assert!(matches!(users.quick("ada", "wrong horse"), Quick::Unknown));
         assert!(matches!(users.quick("eve", "correct horse"), Quick::Unknown));
         assert!(users.derive("eve", "correct horse").is_none());
@@ -237,7 +240,7 @@ mod tests {
         let users = Users::read(OLD).unwrap();
         assert!(users.derive("old", "wrong horse").is_none());
         assert_eq!(&*users.derive("old", "correct horse").unwrap().name, "old");
-        assert!(matches!(users.quick("old", "correct horse"), Quick::Right(_)));
+        assert!(matches!(users.quick("old", "correct horse"), Quick::Proven(_)));
     }
 
     #[test]
@@ -246,8 +249,8 @@ mod tests {
         let users = Users::read(&format!("{made}\n{OLD}\n{}", made.replace("ada:", "bob:"))).unwrap();
         let cost = |name: &str| users.decoy(name).unwrap().cost();
         let costs: BTreeSet<String> = (0..200).map(|number| cost(&number.to_string())).collect();
-        let known: BTreeSet<String> = users.known.values().map(|user| user.hash.cost()).collect();
-        assert_eq!((costs.len(), &costs), (2, &known));
+        let expected_costs: BTreeSet<String> = users.known.values().map(|user| user.hash.cost()).collect();
+        assert_eq!((costs.len(), &costs), (2, &expected_costs));
         assert!((0..10).all(|_| cost("eve") == cost("eve")));
         assert!(Users::read("").unwrap().derive("eve", "correct horse").is_none());
     }
@@ -274,16 +277,16 @@ mod tests {
 
     #[test]
     fn a_wrong_line_is_named_by_its_number() {
-        let good = OLD.split(':').nth(1).unwrap();
-        let weak = good.replace("$600000$", "$10$");
+        let hash = OLD.split(':').nth(1).unwrap();
+        let weak = hash.replace("$600000$", "$10$");
         for (text, word) in [
             ("ada".to_owned(), "NAME:HASH:ROLES:TENANTS"),
             ("ada:plain:read:shop".to_owned(), "pbkdf2-sha256$"),
             (format!("ada:{weak}:read:shop"), "iterations must be between"),
-            (format!("ada:{good}:root:shop"), "`root` is not a role"),
-            (format!("ada:{good}:read:a/b"), "user `ada`"),
+            (format!("ada:{hash}:root:shop"), "`root` is not a role"),
+            (format!("ada:{hash}:read:a/b"), "user `ada`"),
             (
-                format!("ada:{good}:read:\nada:{good}:read:"),
+                format!("ada:{hash}:read:\nada:{hash}:read:"),
                 "line 2: the user `ada` is listed twice",
             ),
         ] {

@@ -11,13 +11,13 @@ use alluvium_wire::connect::{Code, ConnectError};
 pub(crate) enum Refusal {
     Missing,
     /// The credential is wrong, expired or revoked. The error does not say which of the three applies.
-    Wrong,
+    InvalidCredential,
     /// The identity lacks this right.
     Right(Right),
     /// The identity may not use this tenant.
     Tenant(TenantId),
     /// The call concerns all tenants, but the identity may use only some of them.
-    Whole,
+    AllTenants,
     /// Too many failed attempts. For up to a minute, the server checks no further attempt.
     Attempts,
     /// The client is on another machine and does not use TLS, so the server does not ask for a password.
@@ -36,10 +36,10 @@ impl Refusal {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Missing => "missing",
-            Self::Wrong => "wrong",
+            Self::InvalidCredential => "wrong",
             Self::Right(_) => "right",
             Self::Tenant(_) => "tenant",
-            Self::Whole => "whole",
+            Self::AllTenants => "whole",
             Self::Attempts => "attempts",
             Self::Plain => "plain",
             Self::Issuer => "issuer",
@@ -48,8 +48,8 @@ impl Refusal {
 
     fn code(&self) -> Code {
         match self {
-            Self::Missing | Self::Wrong => Code::Unauthenticated,
-            Self::Right(_) | Self::Tenant(_) | Self::Whole | Self::Plain => Code::PermissionDenied,
+            Self::Missing | Self::InvalidCredential => Code::Unauthenticated,
+            Self::Right(_) | Self::Tenant(_) | Self::AllTenants | Self::Plain => Code::PermissionDenied,
             Self::Attempts => Code::ResourceExhausted,
             Self::Issuer => Code::Unavailable,
         }
@@ -63,10 +63,12 @@ impl fmt::Display for Refusal {
                 "authentication required: send `Authorization: Bearer TOKEN` (`alluvium token new` creates a token) \
                     or a user and a password",
             ),
-            Self::Wrong => out.write_str("the token, or the user and the password, are not valid"),
+            Self::InvalidCredential => out.write_str("the token, or the user and the password, are not valid"),
             Self::Right(right) => write!(out, "the caller lacks the role `{}`", right.name()),
             Self::Tenant(tenant) => write!(out, "the caller is not allowed to use the tenant `{tenant}`"),
-            Self::Whole => out.write_str("the call concerns all tenants, but the caller may use only some of them"),
+            Self::AllTenants => {
+                out.write_str("the call concerns all tenants, but the caller may use only some of them")
+            }
             Self::Attempts => out.write_str("too many attempts to log in, try again in a minute"),
             Self::Plain => out.write_str("a password is accepted only over TLS or from the same machine"),
             Self::Issuer => out.write_str("cannot fetch the keys of the token's issuer, try again"),

@@ -65,7 +65,7 @@ impl Sessions {
     }
 
     /// Returns the proof of the session with this id, if the session is open.
-    pub(super) fn of(&self, id: &str) -> Option<Proof> {
+    pub(super) fn proof(&self, id: &str) -> Option<Proof> {
         let open = self.open.lock();
         let session = open.get(&digest(id))?;
         if session.ends > Instant::now() {
@@ -96,10 +96,10 @@ mod tests {
     fn a_session_ends_by_its_time_and_by_hand() {
         let sessions = Sessions::new(Gauge::default());
         let (first, second) = (sessions.begin(proof(), LENGTH), sessions.begin(proof(), Duration::ZERO));
-        assert!(sessions.of(&first).is_some() && sessions.of(&second).is_none());
-        assert!(sessions.of("other").is_none());
+        assert!(sessions.proof(&first).is_some() && sessions.proof(&second).is_none());
+        assert!(sessions.proof("other").is_none());
         sessions.end(&first);
-        assert!(sessions.of(&first).is_none());
+        assert!(sessions.proof(&first).is_none());
         assert_eq!(sessions.number.get(), 0);
     }
 
@@ -119,7 +119,7 @@ mod tests {
         let others = (1..MOST).map(|number| (digest(&number.to_string()), Session { proof: proof(), ends }));
         sessions.open.lock().extend(others);
         let last = sessions.begin(proof(), LENGTH);
-        assert!(sessions.of(&first).is_none() && sessions.of(&last).is_some());
+        assert!(sessions.proof(&first).is_none() && sessions.proof(&last).is_some());
         assert_eq!(sessions.number.get(), MOST as i64);
     }
 }

@@ -61,17 +61,18 @@ impl Sources {
 
     /// Reads the files. If the users file is absent, this function fails. The tokens file may be absent.
     pub(super) fn open(options: AccessOptions) -> Result<Self, AccessError> {
-        let wrong = |path: &Path, source: FileError| AccessError::File {
+        let file_error = |path: &Path, source: FileError| AccessError::File {
             path: path.to_owned(),
             source,
         };
-        let tokens = Watched::open(&options.tokens, Tokens::read).map_err(|error| wrong(&options.tokens, error))?;
+        let tokens =
+            Watched::open(&options.tokens, Tokens::read).map_err(|error| file_error(&options.tokens, error))?;
         let users = match &options.users {
             None => None,
             Some(path) => {
-                let users = Watched::open(path, Users::read).map_err(|error| wrong(path, error))?;
+                let users = Watched::open(path, Users::read).map_err(|error| file_error(path, error))?;
                 if users.current().is_none() {
-                    return Err(wrong(path, FileError::Missing));
+                    return Err(file_error(path, FileError::Missing));
                 }
                 Some(users)
             }
@@ -110,7 +111,7 @@ impl Sources {
             });
         }
         let digest = digest(token);
-        let identity = self.of_digest(&digest).ok_or(Refusal::Wrong)?;
+        let identity = self.of_digest(&digest).ok_or(Refusal::InvalidCredential)?;
         Ok(Proven {
             identity,
             proof: Proof::Token(digest),
@@ -131,9 +132,9 @@ impl Sources {
         if !is_user && (password.starts_with(PREFIX) || is_jwt(password)) {
             return self.token(password).await;
         }
-        let users = users.ok_or(Refusal::Wrong)?;
+        let users = users.ok_or(Refusal::InvalidCredential)?;
         let identity = match users.quick(user, password) {
-            Quick::Right(identity) => identity,
+            Quick::Proven(identity) => identity,
             Quick::Unknown => self.derived(users.clone(), user, password, address).await?,
         };
         let hash = users.identity(user).map(|(_, hash)| hash).unwrap_or_default();
@@ -155,19 +156,19 @@ impl Sources {
             return Err(Refusal::Attempts);
         }
         // The permit is held until the derivation ends, even if the caller is dropped earlier.
-        let place = self.derivations.clone().acquire_owned().await;
+        let permit = self.derivations.clone().acquire_owned().await;
         // Another caller with the same password may have finished the derivation meanwhile.
-        if let Quick::Right(identity) = users.quick(user, password) {
+        if let Quick::Proven(identity) = users.quick(user, password) {
             return Ok(identity);
         }
         let attempt = self.attempts.begin(address, user).ok_or(Refusal::Attempts)?;
         let (user, password) = (user.to_owned(), password.to_owned());
         let derived = tokio::task::spawn_blocking(move || {
-            let found = users.derive(&user, &password);
-            drop(place);
-            found
+            let identity = users.derive(&user, &password);
+            drop(permit);
+            identity
         });
-        let identity = derived.await.ok().flatten().ok_or(Refusal::Wrong)?;
+        let identity = derived.await.ok().flatten().ok_or(Refusal::InvalidCredential)?;
         self.attempts.succeeded(attempt);
         Ok(identity)
     }
@@ -176,29 +177,29 @@ impl Sources {
     pub(super) fn certificate(&self, certificate: &[u8]) -> Option<Arc<Identity>> {
         let rules = self.certificates.as_ref()?;
         let name = common_name(certificate)?;
-        let of = |wanted: &str| rules.iter().find(|rule| rule.name == wanted);
-        let rule = of(&name).or_else(|| of("*"))?;
+        let find_rule = |rule_name: &str| rules.iter().find(|rule| rule.name == rule_name);
+        let rule = find_rule(&name).or_else(|| find_rule("*"))?;
         Some(Identity::proven(&name, rule.rights.clone(), rule.tenants.clone()))
     }
 
     /// Returns the identity of an earlier proof, if the proof is still valid.
-    pub(super) fn still(&self, proof: &Proof) -> Option<Arc<Identity>> {
+    pub(super) fn current_identity(&self, proof: &Proof) -> Option<Arc<Identity>> {
         match proof {
             Proof::Token(digest) => self.of_digest(digest),
             Proof::Claims(identity) => Some(identity.clone()),
             Proof::Password(user, hash) => {
                 let users = self.users.as_ref()?.current()?;
-                let (identity, now) = users.identity(user)?;
-                (now == &**hash).then_some(identity)
+                let (identity, current_hash) = users.identity(user)?;
+                (current_hash == &**hash).then_some(identity)
             }
         }
     }
 
     fn of_digest(&self, digest: &Digest) -> Option<Arc<Identity>> {
         let tokens = self.tokens.as_ref().and_then(Watched::current);
-        let found = tokens.and_then(|tokens| tokens.of(digest));
+        let token_identity = tokens.and_then(|tokens| tokens.identity(digest));
         let mut others = self.deletion.iter();
-        found.or_else(|| {
+        token_identity.or_else(|| {
             others
                 .find(|(other, _)| other == digest)
                 .map(|(_, identity)| identity.clone())

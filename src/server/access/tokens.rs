@@ -35,7 +35,7 @@ pub enum TokenError {
     Entries { path: PathBuf, source: EntriesError },
     /// Another token already has the name.
     #[error("the token `{0}` exists already: revoke it first, or choose another name")]
-    Taken(String),
+    Duplicate(String),
     #[error("there is no token `{0}`")]
     Unknown(String),
     /// The name is not a valid name of a token.
@@ -51,7 +51,7 @@ pub enum EntriesError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error("the file has more than {MOST} tokens")]
-    Most,
+    TooMany,
     #[error("the sha256 of token `{0}` is not 32 bytes in base64")]
     Digest(String),
     #[error("token `{token}`: {source}")]
@@ -96,7 +96,7 @@ impl Tokens {
         Ok(Self(tokens))
     }
 
-    pub(super) fn of(&self, digest: &Digest) -> Option<Arc<Identity>> {
+    pub(super) fn identity(&self, digest: &Digest) -> Option<Arc<Identity>> {
         self.0.get(digest).cloned()
     }
 }
@@ -123,10 +123,10 @@ pub fn add(path: &Path, name: &str, rights: &Rights, tenants: &TenantScope) -> R
     if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
         return Err(TokenError::Name(name.to_owned()));
     }
-    let _alone = alone(path)?;
+    let _lock = lock_folder(path)?;
     let mut contents = contents(path)?;
     if contents.tokens.iter().any(|entry| entry.name == name) {
-        return Err(TokenError::Taken(name.to_owned()));
+        return Err(TokenError::Duplicate(name.to_owned()));
     }
     if contents.tokens.len() >= MOST {
         return Err(TokenError::Full);
@@ -150,7 +150,7 @@ pub fn list(path: &Path) -> Result<Vec<Entry>, TokenError> {
 
 /// Removes a token from the file. A file without tokens is kept, so that the server still requires authentication.
 pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
-    let _alone = alone(path)?;
+    let _lock = lock_folder(path)?;
     let mut contents = contents(path)?;
     let before = contents.tokens.len();
     contents.tokens.retain(|entry| entry.name != name);
@@ -162,9 +162,9 @@ pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
 
 /// Locks the folder of the file until the value is dropped, so that concurrent commands do not overwrite each other's
 /// changes. On a file system without locks, this function does nothing.
-fn alone(path: &Path) -> Result<File, TokenError> {
+fn lock_folder(path: &Path) -> Result<File, TokenError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(|error| wrong(path, error))?;
+    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(|error| file_error(path, error))?;
     let _ = folder.lock();
     Ok(folder)
 }
@@ -173,16 +173,16 @@ fn contents(path: &Path) -> Result<Contents, TokenError> {
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text).map_err(|source| invalid(path, source)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
-        Err(error) => Err(wrong(path, error)),
+        Err(error) => Err(file_error(path, error)),
     }
 }
 
 fn write(path: &Path, contents: &Contents) -> Result<(), TokenError> {
     let text = serde_json::to_string_pretty(contents).map_err(|error| invalid(path, error.into()))?;
-    replace(path, text.as_bytes()).map_err(|error| wrong(path, error))
+    replace(path, text.as_bytes()).map_err(|error| file_error(path, error))
 }
 
-fn wrong(path: &Path, source: io::Error) -> TokenError {
+fn file_error(path: &Path, source: io::Error) -> TokenError {
     let path = path.to_owned();
     TokenError::File { path, source }
 }
@@ -195,7 +195,7 @@ fn invalid(path: &Path, source: EntriesError) -> TokenError {
 fn parse(text: &str) -> Result<Contents, EntriesError> {
     let contents: Contents = serde_json::from_str(text)?;
     if contents.tokens.len() > MOST {
-        return Err(EntriesError::Most);
+        return Err(EntriesError::TooMany);
     }
     Ok(contents)
 }
@@ -217,10 +217,10 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&token[PREFIX.len()..]), "{text}");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let found = Tokens::read(&text).unwrap().of(&digest(&token)).unwrap();
-        assert_eq!(&*found.name, "shop");
-        assert!(found.rights.has(Right::Write) && !found.rights.has(Right::Read));
-        assert!(Tokens::read(&text).unwrap().of(&digest("allu_other")).is_none());
+        let identity = Tokens::read(&text).unwrap().identity(&digest(&token)).unwrap();
+        assert_eq!(&*identity.name, "shop");
+        assert!(identity.rights.has(Right::Write) && !identity.rights.has(Right::Read));
+        assert!(Tokens::read(&text).unwrap().identity(&digest("allu_other")).is_none());
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
         let token = add(&path, "desk", &rights, &TenantScope::All).unwrap();
         assert!(matches!(
             add(&path, "desk", &rights, &TenantScope::All),
-            Err(TokenError::Taken(_))
+            Err(TokenError::Duplicate(_))
         ));
         assert!(matches!(
             add(&path, "a b", &rights, &TenantScope::All),
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(list(&path).unwrap()[0].roles, ["admin"]);
         revoke(&path, "desk").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(Tokens::read(&text).unwrap().of(&digest(&token)).is_none());
+        assert!(Tokens::read(&text).unwrap().identity(&digest(&token)).is_none());
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) struct Watched<T, E> {
 }
 
 struct State<T> {
-    looked: Instant,
+    last_check: Instant,
     /// Stamp of the file at the last check, if there was a file, or the kind of error of that check.
     stamp: Result<Option<Stamp>, ErrorKind>,
     value: Option<Arc<T>>,
@@ -55,14 +55,14 @@ struct State<T> {
 impl<T, E: Into<FileError>> Watched<T, E> {
     /// Reads the file, if there is one. Fails if the file is unusable.
     pub(super) fn open(path: &Path, parse: fn(&str) -> Result<T, E>) -> Result<Self, FileError> {
-        let looked = Instant::now();
+        let last_check = Instant::now();
         let stamp = stamp(path)?;
         let value = stamp.map(|stamp| load(path, stamp, parse)).transpose()?.map(Arc::new);
         Ok(Self {
             path: path.to_owned(),
             parse,
             state: Mutex::new(State {
-                looked,
+                last_check,
                 stamp: Ok(stamp),
                 value,
             }),
@@ -72,18 +72,18 @@ impl<T, E: Into<FileError>> Watched<T, E> {
     /// Returns the value in force, or `None` if no usable file has existed so far.
     pub(super) fn current(&self) -> Option<Arc<T>> {
         let mut state = self.state.lock();
-        if state.looked.elapsed() < PAUSE {
+        if state.last_check.elapsed() < PAUSE {
             return state.value.clone();
         }
-        state.looked = Instant::now();
-        let now = stamp(&self.path);
-        let stamp = now.as_ref().map(|stamp| *stamp).map_err(io::Error::kind);
+        state.last_check = Instant::now();
+        let new_stamp = stamp(&self.path);
+        let stamp = new_stamp.as_ref().map(|stamp| *stamp).map_err(io::Error::kind);
         if stamp == state.stamp {
             return state.value.clone();
         }
         state.stamp = stamp;
         let path = self.path.display();
-        let loaded = now.map_err(FileError::Io);
+        let loaded = new_stamp.map_err(FileError::Io);
         let loaded = loaded.and_then(|stamp| stamp.map(|stamp| load(&self.path, stamp, self.parse)).transpose());
         match loaded {
             Ok(Some(value)) => {
@@ -138,8 +138,8 @@ mod tests {
     }
 
     /// Moves the time of the last check back, so that the next call checks the file again.
-    fn again<T, E>(watched: &Watched<T, E>) {
-        watched.state.lock().looked = Instant::now().checked_sub(2 * PAUSE).unwrap();
+    fn expire<T, E>(watched: &Watched<T, E>) {
+        watched.state.lock().last_check = Instant::now().checked_sub(2 * PAUSE).unwrap();
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(watched.current(), None);
         let write = |text: &str| {
             alluvium_base::file::replace(&path, text.as_bytes()).unwrap();
-            again(&watched);
+            expire(&watched);
             watched.current().map(|value| *value)
         };
         assert_eq!(write("1"), Some(1));
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(write("none"), Some(22));
         assert_eq!(write("333"), Some(333));
         std::fs::remove_file(&path).unwrap();
-        again(&watched);
+        expire(&watched);
         assert_eq!(watched.current().as_deref(), Some(&333));
         std::fs::write(&path, "none").unwrap();
         assert!(Watched::open(&path, number).is_err());
@@ -171,10 +171,10 @@ mod tests {
         let watched = Watched::open(&path, number).unwrap();
         assert!(!watched.is_there());
         std::fs::write(&path, "none").unwrap();
-        again(&watched);
+        expire(&watched);
         assert!(watched.is_there() && watched.current().is_none());
         std::fs::write(&path, "55555").unwrap();
-        again(&watched);
+        expire(&watched);
         assert_eq!(watched.current().as_deref(), Some(&55555));
         // A path below a file does not exist. The check of a file with a too long name fails.
         assert!(!Watched::open(&path.join("number"), number).unwrap().is_there());

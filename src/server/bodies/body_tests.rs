@@ -74,11 +74,11 @@ async fn a_body_is_read_up_to_its_limit() {
 #[tokio::test]
 async fn a_body_holds_as_much_as_it_turned_out_to_have() {
     let intake = intake();
-    for (length, held) in [(1, KIB), (100 * KIB, 100 * KIB), (3 * MIB + 1, 3 * MIB + KIB)] {
+    for (length, charged_bytes) in [(1, KIB), (100 * KIB, 100 * KIB), (3 * MIB + 1, 3 * MIB + KIB)] {
         let parts = vec![0; length].chunks(50 * KIB).map(<[u8]>::to_vec).collect();
         let body = read(&intake, parts, 4 * MIB).await.unwrap();
         assert_eq!(body.bytes.len(), length);
-        assert_eq!(intake.free_bytes(), 16 * MIB - held, "{length}");
+        assert_eq!(intake.free_bytes(), 16 * MIB - charged_bytes, "{length}");
     }
     assert_eq!(intake.free_bytes(), 16 * MIB);
 }
@@ -86,7 +86,7 @@ async fn a_body_holds_as_much_as_it_turned_out_to_have() {
 #[tokio::test]
 async fn an_unpacked_body_is_counted_by_what_it_became_and_no_longer_by_what_came() {
     let intake = intake();
-    for (length, held) in [
+    for (length, charged_bytes) in [
         (10, KIB),
         (100 * KIB, 100 * KIB),
         (3 * MIB, 3 * MIB),
@@ -94,7 +94,7 @@ async fn an_unpacked_body_is_counted_by_what_it_became_and_no_longer_by_what_cam
     ] {
         let body = read_gzip(&intake, &vec![7; length], 4 * MIB).await.unwrap();
         assert_eq!(body.bytes.len(), length);
-        assert_eq!(intake.free_bytes(), 16 * MIB - held, "{length}");
+        assert_eq!(intake.free_bytes(), 16 * MIB - charged_bytes, "{length}");
     }
     let error = read_gzip(&intake, &vec![7; 4 * MIB + 1], 4 * MIB).await.unwrap_err();
     assert_eq!(error.status, 413);
@@ -190,8 +190,8 @@ async fn a_large_body_that_drips_faster_gives_way_too() {
         ..limits()
     };
     let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
-    let of = |bytes: usize| HeaderMap::from_iter([(CONTENT_LENGTH, bytes.to_string().parse().unwrap())]);
-    let (large, honest) = (of(4 * MIB), of(200 * KIB));
+    let headers = |bytes: usize| HeaderMap::from_iter([(CONTENT_LENGTH, bytes.to_string().parse().unwrap())]);
+    let (large, honest) = (headers(4 * MIB), headers(200 * KIB));
     // Each slow body alone takes some seconds, and all of them are ahead of the honest body.
     let slow = (0..8).map(|_| {
         let drops = stream::iter(0..4 * MIB / (17 * KIB)).then(|_| async {

@@ -163,9 +163,9 @@ impl Share {
 
     async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         let waiting = self.waiters.begin();
-        let taken = tokio::time::timeout(self.wait, self.budget.take(bytes)).await;
+        let result = tokio::time::timeout(self.wait, self.budget.take(bytes)).await;
         drop(waiting);
-        taken.map_err(|_| {
+        result.map_err(|_| {
             ConnectError::new(
                 Code::Unavailable,
                 format!(

@@ -29,7 +29,7 @@ pub(super) struct Pace {
     /// Bytes that must arrive in each period.
     min_bytes: usize,
     /// Start of the current period.
-    since: Instant,
+    start: Instant,
     bytes: usize,
 }
 
@@ -39,7 +39,7 @@ impl Pace {
         Self {
             time,
             min_bytes: MIN_PERIOD_BYTES.max(room / MAX_PERIODS),
-            since: Instant::now(),
+            start: Instant::now(),
             bytes: 0,
         }
     }
@@ -52,7 +52,7 @@ impl Pace {
         share: &Share,
     ) -> Result<Option<Bytes>, ConnectError> {
         loop {
-            if let Ok(chunk) = tokio::time::timeout_at(self.since + self.time, stream.next()).await {
+            if let Ok(chunk) = tokio::time::timeout_at(self.start + self.time, stream.next()).await {
                 let chunk = chunk.transpose().map_err(body_error)?;
                 self.bytes += chunk.as_ref().map_or(0, Bytes::len);
                 return Ok(chunk);
@@ -61,7 +61,7 @@ impl Pace {
                 let message = "the body arrived slowly, and other requests waited for its memory, try again";
                 return Err(ConnectError::new(Code::Unavailable, message));
             }
-            (self.since, self.bytes) = (Instant::now(), 0);
+            (self.start, self.bytes) = (Instant::now(), 0);
         }
     }
 }

@@ -55,8 +55,8 @@ impl ResponseBudget {
             return Ok(None);
         }
         // An estimate above the budget is reduced to the whole budget, because the compressed response may be smaller.
-        let wanted = bytes.saturating_mul(2).min(self.0.total());
-        self.take(wanted).map(Some)
+        let reserved_bytes = bytes.saturating_mul(2).min(self.0.total());
+        self.take(reserved_bytes).map(Some)
     }
 
     fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
@@ -89,7 +89,7 @@ impl EncodedResponse {
     }
 
     /// Returns the response with the memory that was reserved for it.
-    pub(in crate::server) fn held(self, held: Option<HeldBytes>) -> Self {
+    pub(in crate::server) fn with_charge(self, held: Option<HeldBytes>) -> Self {
         Self { held, ..self }
     }
 
@@ -137,12 +137,12 @@ pub(crate) fn sending(
 ) -> Result<Body, ConnectError> {
     let EncodedResponse { bytes: rest, held, .. } = written;
     if rest.len() <= PIECE_BYTES {
-        let whole = if start.is_empty() {
+        let body = if start.is_empty() {
             rest
         } else {
             [start, &rest].concat().into()
         };
-        return Ok(whole.into());
+        return Ok(body.into());
     }
     let length = rest.len();
     let held = match held {
@@ -183,12 +183,12 @@ mod tests {
         let refused = answers.begin(300 * KIB).unwrap_err();
         assert_eq!((refused.status, refused.code), (503, Code::Unavailable));
         let time = Duration::from_mins(1);
-        let written = EncodedResponse::plain(vec![1; 100 * KIB].into()).held(held);
+        let written = EncodedResponse::plain(vec![1; 100 * KIB].into()).with_charge(held);
         let body = sending(&answers, time, &[], written).unwrap();
         assert_eq!(answers.0.used(), 100 * KIB);
         // The response is larger than its estimate, so the body takes its real length.
         let held = answers.begin(100 * KIB).unwrap();
-        let written = EncodedResponse::plain(vec![1; 500 * KIB].into()).held(held);
+        let written = EncodedResponse::plain(vec![1; 500 * KIB].into()).with_charge(held);
         let other = sending(&answers, time, &[], written).unwrap();
         assert_eq!(answers.0.used(), 600 * KIB);
         let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();

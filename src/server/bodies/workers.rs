@@ -24,8 +24,8 @@ const MAX_SHORT_BYTES: usize = 4 << 20;
 /// Limits on the number of threads. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Workers {
-    short: Arc<Semaphore>,
-    long: Arc<Semaphore>,
+    short_work: Arc<Semaphore>,
+    long_work: Arc<Semaphore>,
 }
 
 impl Workers {
@@ -33,8 +33,8 @@ impl Workers {
     pub(crate) fn new() -> Self {
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
-            short: Arc::new(Semaphore::new(cpus.max(2))),
-            long: Arc::new(Semaphore::new((cpus / 2).max(1))),
+            short_work: Arc::new(Semaphore::new(cpus.max(2))),
+            long_work: Arc::new(Semaphore::new((cpus / 2).max(1))),
         }
     }
 
@@ -48,20 +48,20 @@ impl Workers {
         if bytes <= MAX_INLINE_BYTES {
             return work();
         }
-        let places = if bytes <= MAX_SHORT_BYTES {
-            &self.short
+        let permits = if bytes <= MAX_SHORT_BYTES {
+            &self.short_work
         } else {
-            &self.long
+            &self.long_work
         };
         let failed = |error: &dyn std::fmt::Display| {
             ConnectError::new(Code::Internal, format!("cannot process the body: {error}"))
         };
-        let place = places.clone().acquire_owned().await.map_err(|error| failed(&error))?;
-        let done = tokio::task::spawn_blocking(move || {
-            let _place = place;
+        let permit = permits.clone().acquire_owned().await.map_err(|error| failed(&error))?;
+        let result = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
             work()
         });
-        done.await.map_err(|error| failed(&error))?
+        result.await.map_err(|error| failed(&error))?
     }
 }
 
@@ -79,23 +79,23 @@ mod tests {
     #[tokio::test]
     async fn only_small_work_is_done_on_the_thread_of_the_caller() {
         let workers = Workers::new();
-        let here = thread().unwrap();
-        assert_eq!(workers.run(MAX_INLINE_BYTES, thread).await.unwrap(), here);
+        let own_thread = thread().unwrap();
+        assert_eq!(workers.run(MAX_INLINE_BYTES, thread).await.unwrap(), own_thread);
         for bytes in [MAX_INLINE_BYTES + 1, MAX_SHORT_BYTES + 1] {
-            assert_ne!(workers.run(bytes, thread).await.unwrap(), here);
+            assert_ne!(workers.run(bytes, thread).await.unwrap(), own_thread);
         }
     }
 
     #[tokio::test]
     async fn long_work_leaves_places_for_short_work() {
         let workers = Workers {
-            short: Arc::new(Semaphore::new(1)),
-            long: Arc::new(Semaphore::new(1)),
+            short_work: Arc::new(Semaphore::new(1)),
+            long_work: Arc::new(Semaphore::new(1)),
         };
         let gate = Arc::new(Barrier::new(2));
-        let held = gate.clone();
+        let worker_gate = gate.clone();
         let mut first = std::pin::pin!(workers.run(usize::MAX, move || {
-            held.wait();
+            worker_gate.wait();
             Ok(())
         }));
         assert!(futures::poll!(&mut first).is_pending());

@@ -79,14 +79,16 @@ async fn run<Message: RequestMessage>(
 /// Returns the response to a failed call: no message, and the status in the headers.
 pub(in crate::server) fn refusal(error: &ConnectError) -> Response {
     log(error);
-    let mut short = error.clone();
-    short.message.truncate(error.message.floor_char_boundary(MESSAGE_BYTES));
-    let details = if short.details.is_empty() {
+    let mut shortened = error.clone();
+    shortened
+        .message
+        .truncate(error.message.floor_char_boundary(MESSAGE_BYTES));
+    let details = if shortened.details.is_empty() {
         Bytes::new()
     } else {
-        grpc_status::encode(&short)
+        grpc_status::encode(&shortened)
     };
-    let mut response = alluvium_admin::grpc::failure(error.code.grpc_number(), &short.message, &details);
+    let mut response = alluvium_admin::grpc::failure(error.code.grpc_number(), &shortened.message, &details);
     response.extensions_mut().insert(CallStatus(error.status));
     response
 }

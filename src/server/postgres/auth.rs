@@ -50,7 +50,7 @@ struct User {
 impl Users {
     /// Hashes each password with its own salt.
     pub(super) fn new(users: &[PostgresUser]) -> Result<Self, PostgresError> {
-        let mut known = HashMap::new();
+        let mut by_name = HashMap::new();
         for user in users {
             if user.name.is_empty() || user.password.is_empty() || user.tenants.is_empty() {
                 return Err(PostgresError::User(user.name.clone()));
@@ -61,10 +61,10 @@ impl Users {
                 password: Password::new(Some(salt), hash),
                 tenants: user.tenants.clone(),
             };
-            known.insert(user.name.clone(), made);
+            by_name.insert(user.name.clone(), made);
         }
         Ok(Self {
-            by_name: known,
+            by_name,
             secret: rand::random(),
         })
     }
@@ -125,7 +125,7 @@ async fn prove(wire: &mut Wire, access: &Access, user: &str, peer: IpAddr) -> Re
         let refusal = access.refused(refusal);
         tracing::debug!(reason = refusal.reason(), "postgresql connection refused");
         match refusal {
-            Refusal::Missing | Refusal::Wrong => Failure::fatal(
+            Refusal::Missing | Refusal::InvalidCredential => Failure::fatal(
                 WRONG_PASSWORD,
                 format!("password authentication failed for user \"{user}\""),
             ),
@@ -215,11 +215,11 @@ pub(super) fn tenant_of(
         return Ok(TenantId::anonymous());
     }
     let none_named = ANY_DATABASE.contains(&database) || database == user;
-    let known = users.by_name.get(user).map(|user| &user.tenants);
+    let user_tenants = users.by_name.get(user).map(|user| &user.tenants);
     let listed = match scope {
         Some(TenantScope::Only(tenants)) => Some(tenants),
         Some(TenantScope::All) => None,
-        None => known,
+        None => user_tenants,
     };
     if let Some(tenants) = listed {
         let mut tenants = tenants.iter();
@@ -270,11 +270,11 @@ mod tests {
             multi_tenant: true,
             ..one.clone()
         };
-        let of = |database: &str| text(tenant_of(&two, &several, None, "ada", database));
-        assert_eq!(of("two").unwrap(), "two");
-        assert_eq!(of("ada").unwrap(), "one");
-        assert_eq!(of("postgres").unwrap(), "one");
-        assert_eq!(of("three"), Err("3D000"));
+        let tenant_name = |database: &str| text(tenant_of(&two, &several, None, "ada", database));
+        assert_eq!(tenant_name("two").unwrap(), "two");
+        assert_eq!(tenant_name("ada").unwrap(), "one");
+        assert_eq!(tenant_name("postgres").unwrap(), "one");
+        assert_eq!(tenant_name("three"), Err("3D000"));
         assert_eq!(
             text(tenant_of(&two, &one, None, "ada", "anything")).unwrap(),
             "anonymous"

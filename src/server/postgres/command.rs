@@ -57,7 +57,7 @@ impl Command {
         let words = words(statement);
         let upper: Vec<String> = words.iter().take(6).map(|word| word.to_ascii_uppercase()).collect();
         let upper: Vec<&str> = upper.iter().map(String::as_str).collect();
-        let second = |at: usize| words.get(at).map(|word| unquoted(word));
+        let second = |index: usize| words.get(index).map(|word| unquoted(word));
         Ok(Some(match upper.as_slice() {
             ["BEGIN", ..] | ["START", "TRANSACTION", ..] => Command::Begin,
             ["COMMIT" | "END" | "ROLLBACK", "PREPARED", ..] => return Ok(None),
@@ -119,8 +119,8 @@ fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
     let (name, value) = joined
         .split_once('=')
         .or_else(|| {
-            let at = joined.to_ascii_uppercase().find(" TO ")?;
-            Some((&joined[..at], &joined[at + 4..]))
+            let offset = joined.to_ascii_uppercase().find(" TO ")?;
+            Some((&joined[..offset], &joined[offset + 4..]))
         })
         .ok_or_else(|| Failure::error("42601", "expected SET name = value"))?;
     let values: Vec<String> = value.split(',').map(|part| unquoted(part.trim())).collect();
@@ -161,25 +161,25 @@ fn unquoted(word: &str) -> String {
 pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
     let bytes = text.as_bytes();
     let mut statements = Vec::new();
-    let (mut start, mut at) = (0, 0);
-    while at < bytes.len() {
-        at = match bytes[at] {
+    let (mut start, mut offset) = (0, 0);
+    while offset < bytes.len() {
+        offset = match bytes[offset] {
             b';' => {
-                statements.push(&text[start..at]);
-                start = at + 1;
-                at + 1
+                statements.push(&text[start..offset]);
+                start = offset + 1;
+                offset + 1
             }
             quote @ (b'\'' | b'"') => {
-                let escape = (quote == b'\'' && is_escape_string(bytes, at)).then_some(b'\\');
-                quoted_end(bytes, at, quote, escape)
+                let escape = (quote == b'\'' && is_escape_string(bytes, offset)).then_some(b'\\');
+                quoted_end(bytes, offset, quote, escape)
             }
-            b'-' if bytes.get(at + 1) == Some(&b'-') => {
-                let line = memchr::memchr(b'\n', &bytes[at..]);
-                line.map_or(bytes.len(), |length| at + length)
+            b'-' if bytes.get(offset + 1) == Some(&b'-') => {
+                let line = memchr::memchr(b'\n', &bytes[offset..]);
+                line.map_or(bytes.len(), |length| offset + length)
             }
-            b'/' if bytes.get(at + 1) == Some(&b'*') => at + comment_end(&text[at..]),
-            b'$' => dollar_end(text, at),
-            _ => at + 1,
+            b'/' if bytes.get(offset + 1) == Some(&b'*') => offset + comment_end(&text[offset..]),
+            b'$' => dollar_end(text, offset),
+            _ => offset + 1,
         };
     }
     statements.push(&text[start..]);
@@ -201,21 +201,21 @@ fn is_blank(statement: &str) -> bool {
     words(statement).is_empty()
 }
 
-/// Returns true if the quote at `at` starts a text `E'...'`, in which a backslash escapes the next byte.
-fn is_escape_string(bytes: &[u8], at: usize) -> bool {
-    let before = |back: usize| at.checked_sub(back).and_then(|at| bytes.get(at)).copied();
+/// Returns true if the quote at `offset` starts a text `E'...'`, in which a backslash escapes the next byte.
+fn is_escape_string(bytes: &[u8], offset: usize) -> bool {
+    let before = |back: usize| offset.checked_sub(back).and_then(|offset| bytes.get(offset)).copied();
     let in_word = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     matches!(before(1), Some(b'e' | b'E')) && !in_word(before(2))
 }
 
 /// Returns the end of a quoted text that starts at `start`. `escape` is the byte that escapes the next byte.
 fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usize {
-    let mut at = start + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            byte if Some(byte) == escape => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
+    let mut offset = start + 1;
+    while offset < bytes.len() {
+        match bytes[offset] {
+            byte if Some(byte) == escape => offset += 2,
+            byte if byte == quote => return offset + 1,
+            _ => offset += 1,
         }
     }
     bytes.len()
@@ -224,17 +224,17 @@ fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usiz
 /// Returns the length of the comment at the start of the text. Comments nest.
 fn comment_end(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let (mut depth, mut at) = (0usize, 0);
-    while at + 1 < bytes.len() {
-        match (bytes[at], bytes[at + 1]) {
-            (b'/', b'*') => (depth, at) = (depth + 1, at + 2),
+    let (mut depth, mut offset) = (0usize, 0);
+    while offset + 1 < bytes.len() {
+        match (bytes[offset], bytes[offset + 1]) {
+            (b'/', b'*') => (depth, offset) = (depth + 1, offset + 2),
             (b'*', b'/') => {
-                (depth, at) = (depth - 1, at + 2);
+                (depth, offset) = (depth - 1, offset + 2);
                 if depth == 0 {
-                    return at;
+                    return offset;
                 }
             }
-            _ => at += 1,
+            _ => offset += 1,
         }
     }
     bytes.len()
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn statements_are_told_apart_where_they_end_and_nowhere_else() {
-        let of = |text: &'static str| split(text).unwrap();
-        assert_eq!(of("SELECT 1; SELECT 2;"), ["SELECT 1", " SELECT 2"]);
-        assert_eq!(of(" ; ;; -- nothing\n /* at ; all */ "), Vec::<&str>::new());
+        let statements = |text: &'static str| split(text).unwrap();
+        assert_eq!(statements("SELECT 1; SELECT 2;"), ["SELECT 1", " SELECT 2"]);
+        assert_eq!(statements(" ; ;; -- nothing\n /* at ; all */ "), Vec::<&str>::new());
         for one in [
             "SELECT ';', 'it''s; fine', \"a;b\"",
             "SELECT E'\\';' AS x",
@@ -275,14 +275,14 @@ mod tests {
             "SELECT 'open; end",
             "SELECT \u{e9}, '\u{e9};'",
         ] {
-            assert_eq!(of(one), [one]);
+            assert_eq!(statements(one), [one]);
         }
         assert!(split(&"SELECT 1;".repeat(65)).is_err());
     }
 
     #[test]
     fn commands_of_clients_are_known() {
-        let of = |text: &str| Command::read(text).unwrap();
+        let read_command = |text: &str| Command::read(text).unwrap();
         for (text, tag) in [
             ("begin", "BEGIN"),
             ("START TRANSACTION READ ONLY", "BEGIN"),
@@ -296,18 +296,24 @@ mod tests {
             ("UNLISTEN *", "UNLISTEN"),
             ("CLOSE ALL", "CLOSE CURSOR"),
         ] {
-            assert_eq!(of(text).unwrap().tag(), tag, "{text}");
+            assert_eq!(read_command(text).unwrap().tag(), tag, "{text}");
         }
         let set = |name: &str, value: &str| Some(Command::Set(name.to_owned(), value.to_owned()));
-        assert_eq!(of("SET extra_float_digits = 3"), set("extra_float_digits", "3"));
-        assert_eq!(of("set application_name to 'a b'"), set("application_name", "a b"));
-        assert_eq!(of("SET TIME ZONE 'UTC'"), set("TimeZone", "UTC"));
         assert_eq!(
-            of("SET LOCAL search_path = public, \"x\""),
+            read_command("SET extra_float_digits = 3"),
+            set("extra_float_digits", "3")
+        );
+        assert_eq!(
+            read_command("set application_name to 'a b'"),
+            set("application_name", "a b")
+        );
+        assert_eq!(read_command("SET TIME ZONE 'UTC'"), set("TimeZone", "UTC"));
+        assert_eq!(
+            read_command("SET LOCAL search_path = public, \"x\""),
             set("search_path", "public, x")
         );
         assert_eq!(
-            of("SHOW transaction isolation level"),
+            read_command("SHOW transaction isolation level"),
             Some(Command::Show(Some("transaction_isolation".to_owned())))
         );
         assert!(Command::read("SET ROLE admin").is_err());
@@ -319,7 +325,7 @@ mod tests {
             "COPY t TO 'x'",
             "",
         ] {
-            assert_eq!(of(engine), None, "{engine}");
+            assert_eq!(read_command(engine), None, "{engine}");
         }
     }
 }

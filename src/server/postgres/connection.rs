@@ -251,11 +251,11 @@ impl Connection {
 
     /// Sends the description of the columns. `formats` are the format codes that the client requested.
     pub(super) fn row_description(&mut self, columns: &[ColumnKind], formats: &[i16]) -> Result<(), Failure> {
-        let described = columns.iter().enumerate().map(|(at, column)| {
+        let described = columns.iter().enumerate().map(|(index, column)| {
             let format = match formats {
                 [] => 0,
                 [all] => *all,
-                each => each.get(at).copied().unwrap_or(0),
+                formats => formats.get(index).copied().unwrap_or(0),
             };
             let (number, size) = (types::number(column.kind), types::size(column.kind));
             FieldDescription::new(column.name.clone(), 0, 0, number, size, -1, format)
@@ -299,7 +299,7 @@ async fn run_until_stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Futu
     tokio::select! {
         biased;
         () = token.cancelled() => Err(Failure::cancelled()),
-        done = work => Ok(done),
+        output = work => Ok(output),
         () = wire.disconnected() => Err(Failure::fatal("08006", "the client disconnected while its query ran")),
     }
 }

@@ -37,24 +37,24 @@ pub(super) struct Field {
 
 /// Appends one row as a `DataRow`. If that fails, the function removes the part that it has appended, so that the error
 /// message does not follow an incomplete message.
-pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
+pub(super) fn row(out: &mut BytesMut, cells: &Cells, row_index: usize, fields: &[Field]) -> Result<(), Failure> {
     let start = out.len();
-    append_row(out, cells, at, fields).inspect_err(|_| out.truncate(start))
+    append_row(out, cells, row_index, fields).inspect_err(|_| out.truncate(start))
 }
 
-fn append_row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
+fn append_row(out: &mut BytesMut, cells: &Cells, row_index: usize, fields: &[Field]) -> Result<(), Failure> {
     let start = out.len();
     out.put_u8(b'D');
     out.put_u32(0);
     out.put_i16(fields.len() as i16);
     for (column, field) in fields.iter().enumerate() {
-        let cell = cells.cell(at, column).map_err(Failure::from)?;
+        let cell = cells.cell(row_index, column).map_err(Failure::from)?;
         value(out, &cell, *field)?;
     }
     let length = out.len() - start - 1;
     let length = u32::try_from(length).map_err(|_| Failure::error("54000", "a row is too large"))?;
-    if let Some(place) = out.get_mut(start + 1..start + 5) {
-        place.copy_from_slice(&length.to_be_bytes());
+    if let Some(length_field) = out.get_mut(start + 1..start + 5) {
+        length_field.copy_from_slice(&length.to_be_bytes());
     }
     Ok(())
 }
@@ -84,8 +84,8 @@ fn value(out: &mut BytesMut, cell: &Cell<'_>, Field { kind, format }: Field) -> 
             format!("a value of {length} bytes is too large"),
         ));
     }
-    if let Some(place) = out.get_mut(start..start + 4) {
-        place.copy_from_slice(&(length as u32).to_be_bytes());
+    if let Some(length_field) = out.get_mut(start..start + 4) {
+        length_field.copy_from_slice(&(length as u32).to_be_bytes());
     }
     Ok(())
 }
@@ -116,8 +116,8 @@ fn text(out: &mut String, cell: &Cell<'_>, kind: Kind) {
         Cell::Interval { months, days, micros } => interval(out, *months, *days, *micros),
         Cell::List(items) => {
             out.push('{');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
                     out.push(',');
                 }
                 list_item(out, item, kind);
@@ -227,21 +227,21 @@ fn list_binary(out: &mut BytesMut, items: &[Cell<'_>], kind: Kind) -> Result<(),
 
 /// Appends a decimal number in groups of four digits, the binary format of `numeric`.
 fn numeric(out: &mut BytesMut, text: &str) -> Result<(), Failure> {
-    let wrong = || Failure::error("XX000", format!("`{text}` is not a decimal number"));
+    let number_error = || Failure::error("XX000", format!("`{text}` is not a decimal number"));
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(whole) || !is_number(fraction) || digits.is_empty() || digits.len() > 10_000 {
-        return Err(wrong());
+    if !is_number(integer) || !is_number(fraction) || digits.is_empty() || digits.len() > 10_000 {
+        return Err(number_error());
     }
-    let whole = whole.trim_start_matches('0');
-    let before = whole.len().div_ceil(4);
+    let integer = integer.trim_start_matches('0');
+    let before = integer.len().div_ceil(4);
     let padded = format!(
-        "{}{whole}{fraction}{}",
-        "0".repeat(before * 4 - whole.len()),
+        "{}{integer}{fraction}{}",
+        "0".repeat(before * 4 - integer.len()),
         "0".repeat(fraction.len().div_ceil(4) * 4 - fraction.len())
     );
     let mut groups: Vec<i16> = Vec::new();
@@ -292,7 +292,7 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
         return Ok(SqlValue::Text(text()?.into_owned()));
     }
     let length = bytes.len();
-    let wrong = || {
+    let length_error = || {
         Failure::error(
             "22P03",
             format!("a binary parameter of {length} bytes is not a valid {simple:?}"),
@@ -302,13 +302,15 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
         match *bytes {
             [one, two] => Ok(i64::from(i16::from_be_bytes([one, two]))),
             [a, b, c, d] => Ok(i64::from(i32::from_be_bytes([a, b, c, d]))),
-            _ => <[u8; 8]>::try_from(bytes).map(i64::from_be_bytes).map_err(|_| wrong()),
+            _ => <[u8; 8]>::try_from(bytes)
+                .map(i64::from_be_bytes)
+                .map_err(|_| length_error()),
         }
     };
     Ok(match simple {
         Some(Simple::Bool) => match *bytes {
             [value] => SqlValue::Bool(value != 0),
-            _ => return Err(wrong()),
+            _ => return Err(length_error()),
         },
         Some(Simple::Int2 | Simple::Int4 | Simple::Int8) => SqlValue::Int(int()?),
         Some(Simple::Float4 | Simple::Float8) => match *bytes {
@@ -316,7 +318,7 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
             _ => SqlValue::Float(
                 <[u8; 8]>::try_from(bytes)
                     .map(f64::from_be_bytes)
-                    .map_err(|_| wrong())?,
+                    .map_err(|_| length_error())?,
             ),
         },
         Some(Simple::Date) => SqlValue::Date(
@@ -337,14 +339,14 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
 }
 
 fn from_hex(text: &str) -> Result<Vec<u8>, Failure> {
-    let wrong = || Failure::error("22P02", "bytes must be written as \\x and hexadecimal digits");
-    let digits = text.strip_prefix("\\x").ok_or_else(wrong)?.as_bytes();
-    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(wrong);
+    let hex_error = || Failure::error("22P02", "bytes must be written as \\x and hexadecimal digits");
+    let digits = text.strip_prefix("\\x").ok_or_else(hex_error)?.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(hex_error);
     digits
         .chunks(2)
         .map(|pair| match *pair {
             [high, low] => Ok((digit(high)? * 16 + digit(low)?) as u8),
-            _ => Err(wrong()),
+            _ => Err(hex_error()),
         })
         .collect()
 }
@@ -415,45 +417,45 @@ mod tests {
 
     #[test]
     fn decimal_numbers_are_in_groups_of_four_digits() {
-        let of = |text: &str| {
+        let groups = |text: &str| {
             let mut out = BytesMut::new();
             numeric(&mut out, text).unwrap();
             out.chunks(2)
                 .map(|pair| i16::from_be_bytes([pair[0], pair[1]]))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(of("0"), [0, 0, 0, 0]);
-        assert_eq!(of("12345"), [2, 1, 0, 0, 1, 2345]);
-        assert_eq!(of("-12345.678"), [3, 1, 0x4000, 3, 1, 2345, 6780]);
-        assert_eq!(of("0.0001"), [1, -1, 0, 4, 1]);
-        assert_eq!(of("18446744073709551615"), [5, 4, 0, 0, 1844, 6744, 737, 955, 1615]);
-        assert_eq!(of("10000"), [1, 1, 0, 0, 1]);
+        assert_eq!(groups("0"), [0, 0, 0, 0]);
+        assert_eq!(groups("12345"), [2, 1, 0, 0, 1, 2345]);
+        assert_eq!(groups("-12345.678"), [3, 1, 0x4000, 3, 1, 2345, 6780]);
+        assert_eq!(groups("0.0001"), [1, -1, 0, 4, 1]);
+        assert_eq!(groups("18446744073709551615"), [5, 4, 0, 0, 1844, 6744, 737, 955, 1615]);
+        assert_eq!(groups("10000"), [1, 1, 0, 0, 1]);
         assert!(numeric(&mut BytesMut::new(), "1e5").is_err());
     }
 
     #[test]
     fn parameters_are_read_in_both_forms() {
         let plain = |simple| Some(Kind { simple, is_list: false });
-        let of = |bytes: &[u8], simple, format| parameter(Some(bytes), plain(simple), format);
+        let read = |bytes: &[u8], simple, format| parameter(Some(bytes), plain(simple), format);
         assert_eq!(
-            of(&[0, 0, 0, 5], Simple::Int4, Format::Binary).unwrap(),
+            read(&[0, 0, 0, 5], Simple::Int4, Format::Binary).unwrap(),
             SqlValue::Int(5)
         );
         assert_eq!(
-            of(b"5", Simple::Int4, Format::Text).unwrap(),
+            read(b"5", Simple::Int4, Format::Text).unwrap(),
             SqlValue::Text("5".to_owned())
         );
         assert_eq!(
-            of(&0i64.to_be_bytes(), Simple::TimestampTz, Format::Binary).unwrap(),
+            read(&0i64.to_be_bytes(), Simple::TimestampTz, Format::Binary).unwrap(),
             SqlValue::Timestamp(EPOCH_MICROS)
         );
         assert_eq!(
-            of(b"\\x0aff", Simple::Bytes, Format::Text).unwrap(),
+            read(b"\\x0aff", Simple::Bytes, Format::Text).unwrap(),
             SqlValue::Bytes(vec![10, 255])
         );
         assert_eq!(parameter(None, None, Format::Binary).unwrap(), SqlValue::Null);
-        assert!(of(&[1, 2, 3], Simple::Int4, Format::Binary).is_err());
-        assert!(of(&[0xff], Simple::Text, Format::Binary).is_err());
-        assert!(of(b"a\0b", Simple::Text, Format::Text).is_err());
+        assert!(read(&[1, 2, 3], Simple::Int4, Format::Binary).is_err());
+        assert!(read(&[0xff], Simple::Text, Format::Binary).is_err());
+        assert!(read(b"a\0b", Simple::Text, Format::Text).is_err());
     }
 }

@@ -65,9 +65,10 @@ impl Connection {
                 if let Some(command) = Command::read(text)? {
                     (Statement::Command(command), text.len())
                 } else {
-                    let given: Vec<Option<Kind>> = parse.type_oids.iter().map(|number| types::kind(*number)).collect();
+                    let parameter_kinds: Vec<Option<Kind>> =
+                        parse.type_oids.iter().map(|number| types::kind(*number)).collect();
                     self.check_transaction(None)?;
-                    let prepared = Box::pin(self.session.prepare(text, &given)).await?;
+                    let prepared = Box::pin(self.session.prepare(text, &parameter_kinds)).await?;
                     let bytes = prepared.bytes();
                     (Statement::Query(Arc::new(prepared)), bytes)
                 }
@@ -88,7 +89,7 @@ impl Connection {
 
     pub(super) fn bind(&mut self, bind: &Bind) -> Result<(), Failure> {
         let name = bind.statement_name.as_deref().unwrap_or_default();
-        let kept = self.statement(name)?.clone();
+        let prepared_statement = self.statement(name)?.clone();
         let portal = bind.portal_name.clone().unwrap_or_default();
         check_name(&portal)?;
         if portal.is_empty() {
@@ -103,7 +104,7 @@ impl Connection {
                 format!("a connection may have at most {MAX_NAMED} portals"),
             ));
         }
-        let kinds = parameters(&kept);
+        let kinds = parameters(&prepared_statement);
         if bind.parameters.len() != kinds.len() {
             return Err(Failure::error(
                 "08P01",
@@ -115,28 +116,35 @@ impl Connection {
             ));
         }
         let mut values = Vec::with_capacity(kinds.len());
-        for (at, (bytes, kind)) in bind.parameters.iter().zip(kinds).enumerate() {
-            let format = format_of(&bind.parameter_format_codes, at, kinds.len())?;
+        for (index, (bytes, kind)) in bind.parameters.iter().zip(kinds).enumerate() {
+            let format = format_of(&bind.parameter_format_codes, index, kinds.len())?;
             values.push(encode::parameter(bytes.as_deref(), *kind, format)?);
         }
-        let columns = kept.prepared().map_or(0, |prepared| prepared.columns.len());
+        let columns = prepared_statement
+            .prepared()
+            .map_or(0, |prepared| prepared.columns.len());
         let bytes = ENTRY_BYTES
             + portal.len()
             + values.iter().map(SqlValue::bytes).sum::<usize>()
             + size_of_val(&*bind.result_column_format_codes)
             + columns * size_of::<Field>();
         let held = self.port.memory.take("the portal", bytes)?;
-        let made = Portal::new(kept, values, bind.result_column_format_codes.clone(), held);
+        let made = Portal::new(
+            prepared_statement,
+            values,
+            bind.result_column_format_codes.clone(),
+            held,
+        );
         self.portals.insert(portal, made);
         self.wire.put(&PgWireBackendMessage::BindComplete(BindComplete::new()))
     }
 
     pub(super) fn describe(&mut self, describe: &Describe) -> Result<(), Failure> {
         let name = describe.name.as_deref().unwrap_or_default();
-        let (kept, formats) = match describe.target_type {
+        let (prepared_statement, formats) = match describe.target_type {
             STATEMENT => (self.statement(name)?.clone(), Vec::new()),
             PORTAL => match self.portals.get(name) {
-                Some(portal) => (portal.kept.clone(), portal.formats.clone()),
+                Some(portal) => (portal.prepared_statement.clone(), portal.formats.clone()),
                 None => return Err(no_portal(name)),
             },
             _ => return Err(Failure::protocol("only a statement or a portal can be described")),
@@ -146,13 +154,15 @@ impl Connection {
                 simple: Simple::Text,
                 is_list: false,
             };
-            let numbers = parameters(&kept).iter().map(|kind| types::number(kind.unwrap_or(text)));
+            let numbers = parameters(&prepared_statement)
+                .iter()
+                .map(|kind| types::number(kind.unwrap_or(text)));
             self.wire
                 .put(&PgWireBackendMessage::ParameterDescription(ParameterDescription::new(
                     numbers.collect(),
                 )))?;
         }
-        match &kept.statement {
+        match &prepared_statement.statement {
             Statement::Query(prepared) => self.row_description(&prepared.columns, &formats),
             Statement::Command(Command::Show(name)) => self.row_description(&show_columns(name.as_deref()), &[]),
             Statement::Command(_) | Statement::Empty => self.wire.put(&PgWireBackendMessage::NoData(NoData::new())),
@@ -165,8 +175,8 @@ impl Connection {
         let Some(mut portal) = self.portals.remove(&name) else {
             return Err(no_portal(&name));
         };
-        let kept = portal.kept.clone();
-        let prepared: &Arc<Prepared> = match &kept.statement {
+        let prepared_statement = portal.prepared_statement.clone();
+        let prepared: &Arc<Prepared> = match &prepared_statement.statement {
             Statement::Empty => {
                 self.wire
                     .put(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()))?;
@@ -190,15 +200,20 @@ impl Connection {
             }
             None => {
                 let mut fields = Vec::with_capacity(prepared.columns.len());
-                for (at, column) in prepared.columns.iter().enumerate() {
+                for (index, column) in prepared.columns.iter().enumerate() {
                     fields.push(Field {
                         kind: column.kind,
-                        format: format_of(&portal.formats, at, prepared.columns.len())?,
+                        format: format_of(&portal.formats, index, prepared.columns.len())?,
                     });
                 }
                 let result = self.run(prepared, &portal.values).await?;
-                let now = crate::query::SqlSession::columns(&result);
-                if now.len() != fields.len() || now.iter().zip(&fields).any(|(now, then)| now.kind != then.kind) {
+                let current_columns = crate::query::SqlSession::columns(&result);
+                if current_columns.len() != fields.len()
+                    || current_columns
+                        .iter()
+                        .zip(&fields)
+                        .any(|(column, field)| column.kind != field.kind)
+                {
                     return Err(Failure::error(
                         "0A000",
                         "the columns have changed since the statement was prepared: prepare it again",
@@ -243,8 +258,10 @@ impl Connection {
 }
 
 /// Returns the kinds of the parameters of a statement.
-fn parameters(kept: &PreparedStatement) -> &[Option<Kind>] {
-    kept.prepared().map_or(&[], |prepared| &prepared.parameters)
+fn parameters(prepared_statement: &PreparedStatement) -> &[Option<Kind>] {
+    prepared_statement
+        .prepared()
+        .map_or(&[], |prepared| &prepared.parameters)
 }
 
 /// Refuses the name of a statement or portal if it is too long.
@@ -265,17 +282,17 @@ fn no_portal(name: &str) -> Failure {
     Failure::error("34000", format!("there is no portal \"{name}\""))
 }
 
-/// Returns the format of the value at the position `at`. An empty list of codes means text, and a single code applies
+/// Returns the format of the value at the position `index`. An empty list of codes means text. A single code applies
 /// to all values.
-fn format_of(codes: &[i16], at: usize, count: usize) -> Result<Format, Failure> {
+fn format_of(codes: &[i16], index: usize, count: usize) -> Result<Format, Failure> {
     let code = match codes {
         [] => 0,
         [all] => *all,
-        each if each.len() == count => each.get(at).copied().unwrap_or(0),
-        each => {
+        codes if codes.len() == count => codes.get(index).copied().unwrap_or(0),
+        codes => {
             return Err(Failure::error(
                 "08P01",
-                format!("the message has {} formats for {count} values", each.len()),
+                format!("the message has {} formats for {count} values", codes.len()),
             ));
         }
     };

@@ -30,12 +30,12 @@ pub(super) fn next(
     }
     // The header has the type and the length. A startup message and a TLS, GSS or cancel request have no type: their
     // header has the length and a code.
-    let (at, header) = if has_type { (1, 5) } else { (0, 8) };
-    let Some(length) = incoming.get(at..at + 4) else {
+    let (length_offset, header) = if has_type { (1, 5) } else { (0, 8) };
+    let Some(length) = incoming.get(length_offset..length_offset + 4) else {
         return Ok(None);
     };
     let length = u32_of(length) as usize;
-    if length + at < header {
+    if length + length_offset < header {
         return Err(Failure::protocol(format!(
             "a message has the impossible length {length}"
         )));
@@ -45,7 +45,7 @@ pub(super) fn next(
             "a message of {length} bytes is longer than {longest} bytes"
         )));
     }
-    let whole = length + at;
+    let message_length = length + length_offset;
     if !has_type {
         let Some(code) = incoming.get(4..8).map(u32_of) else {
             return Ok(None);
@@ -58,14 +58,14 @@ pub(super) fn next(
         }
         if context.awaiting_frontend_ssl && !is_request {
             // The bytes stay in `incoming`. The caller switches to the startup message and reads the same bytes again.
-            let none = PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::None);
-            return Ok(Some(none));
+            let no_request = PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::None);
+            return Ok(Some(no_request));
         }
     }
-    if incoming.len() < whole {
+    if incoming.len() < message_length {
         return Ok(None);
     }
-    let mut frame = incoming.split_to(whole);
+    let mut frame = incoming.split_to(message_length);
     let body = &frame[header..];
     let well_formed = if has_type {
         is_message(frame[0], body).is_some()
@@ -86,8 +86,10 @@ pub(super) fn next(
 /// Returns the total size in bytes of the message at the start of `incoming`, from the length in its header. Returns
 /// `None` until this length has arrived.
 pub(super) fn message_bytes(incoming: &BytesMut, context: &DecodeContext) -> Option<usize> {
-    let at = usize::from(!context.awaiting_frontend_startup);
-    incoming.get(at..at + 4).map(|length| u32_of(length) as usize + at)
+    let length_offset = usize::from(!context.awaiting_frontend_startup);
+    incoming
+        .get(length_offset..length_offset + 4)
+        .map(|length| u32_of(length) as usize + length_offset)
 }
 
 /// Reads a password that a client has sent in the clear.
@@ -251,15 +253,15 @@ mod tests {
     }
 
     fn code(bytes: &[u8], is_started: bool) -> Result<bool, &'static str> {
-        let found = next(&mut BytesMut::from(bytes), &context(is_started), 1000);
-        found.map(|message| message.is_some()).map_err(|failure| failure.code)
+        let result = next(&mut BytesMut::from(bytes), &context(is_started), 1000);
+        result.map(|message| message.is_some()).map_err(|failure| failure.code)
     }
 
     #[test]
     fn counts_and_lengths_that_lie_are_violations() {
-        let many = [b"\0SELECT 1\0".as_slice(), &[255, 255]].concat();
-        for wrong in [
-            message(b'P', &many),
+        let body = [b"\0SELECT 1\0".as_slice(), &[255, 255]].concat();
+        for bytes in [
+            message(b'P', &body),
             message(b'P', b"\0SELECT 1"),
             message(b'B', b"\0\0\0\x09"),
             message(b'B', b"\0\0\0\0\0\x01\0\0\0\x09ab\0\0"),
@@ -276,9 +278,9 @@ mod tests {
             [b'Q', 0, 0, 0, 3].to_vec(),
             [b'Q', 127, 255, 255, 255].to_vec(),
         ] {
-            assert_eq!(code(&wrong, true), Err("08P01"), "{wrong:?}");
+            assert_eq!(code(&bytes, true), Err("08P01"), "{bytes:?}");
         }
-        for wrong in [
+        for bytes in [
             startup(b""),
             startup(b"user"),
             startup(b"user\0a"),
@@ -288,7 +290,7 @@ mod tests {
             [0, 0, 0, 12, 4, 210, 22, 46, 0, 0, 0, 1].to_vec(),
             [0, 0, 0, 9, 4, 210, 22, 47, 0].to_vec(),
         ] {
-            assert_eq!(code(&wrong, false), Err("08P01"), "{wrong:?}");
+            assert_eq!(code(&bytes, false), Err("08P01"), "{bytes:?}");
         }
     }
 
@@ -296,11 +298,11 @@ mod tests {
     fn a_message_is_read_once_it_is_whole_and_leaves_the_next_one() {
         let parse = message(b'P', b"name\0SELECT $1\0\0\x01\0\0\0\x17");
         let bind = message(b'B', b"\0name\0\0\x01\0\0\0\x02\0\0\0\x01a\xff\xff\xff\xff\0\0");
-        let both = [parse.as_slice(), &bind].concat();
+        let messages = [parse.as_slice(), &bind].concat();
         for end in 0..parse.len() {
-            assert_eq!(code(&both[..end], true), Ok(false));
+            assert_eq!(code(&messages[..end], true), Ok(false));
         }
-        let mut incoming = BytesMut::from(both.as_slice());
+        let mut incoming = BytesMut::from(messages.as_slice());
         assert!(next(&mut incoming, &context(true), 1000).unwrap().is_some());
         assert_eq!(incoming, bind.as_slice());
         assert!(next(&mut incoming, &context(true), 1000).unwrap().is_some());
@@ -313,19 +315,19 @@ mod tests {
     fn messages_of_an_authentication_are_checked() {
         let raw = |bytes: &[u8]| PasswordMessageFamily::Raw(BytesMut::from(bytes));
         assert_eq!(password(raw(b"secret\0")).unwrap().password, "secret");
-        for wrong in [b"".as_slice(), b"secret", b"secret\0more"] {
-            assert_eq!(password(raw(wrong)).unwrap_err().code, "08P01");
+        for bytes in [b"".as_slice(), b"secret", b"secret\0more"] {
+            assert_eq!(password(raw(bytes)).unwrap_err().code, "08P01");
         }
         let first = sasl_initial(raw(b"SCRAM\0\0\0\0\x02n,")).unwrap();
         assert_eq!(first.data.as_deref(), Some(b"n,".as_slice()));
         assert_eq!(sasl_initial(raw(b"SCRAM\0\xff\xff\xff\xff")).unwrap().data, None);
-        for wrong in [
+        for bytes in [
             b"SCRAM".as_slice(),
             b"SCRAM\0",
             b"SCRAM\0\0\0\0\x09n,",
             b"S\0\xff\xff\xff\xfe",
         ] {
-            assert_eq!(sasl_initial(raw(wrong)).unwrap_err().code, "08P01");
+            assert_eq!(sasl_initial(raw(bytes)).unwrap_err().code, "08P01");
         }
     }
 }

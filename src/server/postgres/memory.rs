@@ -23,13 +23,13 @@ impl Memory {
         Self(ByteBudget::new(bytes))
     }
 
-    /// Takes memory, or fails at once. In the error, `what` names the purpose of the memory.
-    pub(super) fn take(&self, what: &str, bytes: usize) -> Result<HeldBytes, Failure> {
+    /// Takes memory, or fails at once. In the error, `purpose` names the purpose of the memory.
+    pub(super) fn take(&self, purpose: &str, bytes: usize) -> Result<HeldBytes, Failure> {
         self.0.try_take(bytes).ok_or_else(|| {
             Failure::error(
                 "53200",
                 format!(
-                    "the connections hold nearly all of their memory of {} KiB, and {what} needs {bytes} bytes: \
+                    "the connections hold nearly all of their memory of {} KiB, and {purpose} needs {bytes} bytes: \
                         close prepared statements and portals, or raise the server's --memory-limit",
                     self.total() >> 10
                 ),

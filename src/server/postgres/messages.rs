@@ -64,11 +64,11 @@ impl Connection {
     }
 
     async fn message(&mut self, message: PgWireFrontendMessage) -> Result<(), Failure> {
-        let done = match message {
+        let result = match message {
             PgWireFrontendMessage::Query(query) => {
                 self.skips = false;
-                let done = self.simple(&query.query).await;
-                self.report_error(done)?;
+                let result = self.simple(&query.query).await;
+                self.report_error(result)?;
                 return self.ready().await;
             }
             PgWireFrontendMessage::Sync(_) => {
@@ -87,8 +87,8 @@ impl Connection {
             PgWireFrontendMessage::Close(close) => self.close(&close),
             _ => return Err(Failure::protocol("the message is not allowed at this point")),
         };
-        let failed = done.is_err();
-        self.report_error(done)?;
+        let failed = result.is_err();
+        self.report_error(result)?;
         self.skips = failed;
         if failed {
             self.wire.send().await?;
@@ -97,8 +97,8 @@ impl Connection {
     }
 
     /// Sends the error of a failed message to the client. A fatal error is returned instead.
-    fn report_error(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
-        match done {
+    fn report_error(&mut self, result: Result<(), Failure>) -> Result<(), Failure> {
+        match result {
             Ok(()) => Ok(()),
             Err(failure) if failure.is_fatal => Err(failure),
             Err(failure) => {

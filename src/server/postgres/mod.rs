@@ -131,9 +131,9 @@ impl PostgresServer {
         if let Ok(()) = tokio::time::timeout(self.port.options.grace, finished).await {
             0
         } else {
-            let cut = connections.len();
+            let aborted = connections.len();
             connections.shutdown().await;
-            cut
+            aborted
         }
     }
 }

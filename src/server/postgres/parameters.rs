@@ -98,9 +98,9 @@ impl Settings {
         let value = value.trim();
         if let Some((proper, fixed, is_lenient)) = FIXED.iter().find(|row| row.0.eq_ignore_ascii_case(name)) {
             let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '_', '"', '\''], "");
-            let same = plain(value) == plain(fixed) || value.eq_ignore_ascii_case("default");
-            let same = same || *proper == "client_encoding" && plain(value) == "unicode";
-            if same || *is_lenient {
+            let is_unchanged = plain(value) == plain(fixed) || value.eq_ignore_ascii_case("default");
+            let is_unchanged = is_unchanged || *proper == "client_encoding" && plain(value) == "unicode";
+            if is_unchanged || *is_lenient {
                 return Ok(proper);
             }
             return Err(Failure::error(
@@ -165,7 +165,10 @@ impl Settings {
         if let Some((proper, value, _)) = fixed {
             return Some((proper, (*value).to_owned()));
         }
-        let free = self.values.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let free = self
+            .values
+            .iter()
+            .find(|(setting, _)| setting.eq_ignore_ascii_case(name));
         free.map(|(proper, value)| (*proper, value.clone()))
     }
 
@@ -180,8 +183,8 @@ impl Settings {
 
     /// Returns the settings that the server sends to the client at the start.
     pub(super) fn reported(&self) -> Vec<(String, String)> {
-        let known = REPORTED_SETTINGS.iter().filter_map(|name| self.get(name));
-        known.map(|(name, value)| (name.to_owned(), value)).collect()
+        let settings = REPORTED_SETTINGS.iter().filter_map(|name| self.get(name));
+        settings.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Returns true if the server reports changes of the setting to the client.
@@ -198,7 +201,7 @@ impl Settings {
 
 /// Parses a timeout in PostgreSQL's format: milliseconds, or a number with a unit. 0 means no timeout.
 fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
-    let wrong = || {
+    let timeout_error = || {
         Failure::error(
             "22023",
             format!("`{text}` is not a timeout; write for example 5000, '30s' or '5min'"),
@@ -206,16 +209,16 @@ fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
     };
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().map_err(|_| wrong())?;
+    let number: u64 = text[..digits].parse().map_err(|_| timeout_error())?;
     let unit: u64 = match text[digits..].trim() {
         "" | "ms" => 1,
         "s" => 1000,
         "min" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        _ => return Err(wrong()),
+        _ => return Err(timeout_error()),
     };
-    let millis = number.checked_mul(unit).ok_or_else(wrong)?;
+    let millis = number.checked_mul(unit).ok_or_else(timeout_error)?;
     Ok((millis > 0).then(|| Duration::from_millis(millis)))
 }
 

@@ -45,7 +45,7 @@ impl PreparedStatement {
 
 /// A statement with its parameters, and with its rows once the statement has started.
 pub(super) struct Portal {
-    pub(super) kept: Arc<PreparedStatement>,
+    pub(super) prepared_statement: Arc<PreparedStatement>,
     pub(super) values: Arc<[SqlValue]>,
     /// Column formats that the client requested.
     pub(super) formats: Vec<i16>,
@@ -56,9 +56,14 @@ pub(super) struct Portal {
 
 impl Portal {
     /// Creates a portal that has not run. `held` is the memory charged for its name, its values and its formats.
-    pub(super) fn new(kept: Arc<PreparedStatement>, values: Vec<SqlValue>, formats: Vec<i16>, held: HeldBytes) -> Self {
+    pub(super) fn new(
+        prepared_statement: Arc<PreparedStatement>,
+        values: Vec<SqlValue>,
+        formats: Vec<i16>,
+        held: HeldBytes,
+    ) -> Self {
         Self {
-            kept,
+            prepared_statement,
             values: values.into(),
             formats,
             rows: None,

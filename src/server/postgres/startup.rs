@@ -114,8 +114,8 @@ async fn begin(port: &Arc<PortState>, wire: &mut Wire, peer: SocketAddr) -> Resu
         ));
     }
     check_version(wire, &startup)?;
-    let given = |name: &str| startup.parameters.get(name).map(String::as_str).unwrap_or_default();
-    let user = given("user");
+    let parameter = |name: &str| startup.parameters.get(name).map(String::as_str).unwrap_or_default();
+    let user = parameter("user");
     if user.is_empty() {
         return Err(Failure::fatal("28000", "the user name is missing"));
     }
@@ -130,17 +130,23 @@ async fn begin(port: &Arc<PortState>, wire: &mut Wire, peer: SocketAddr) -> Resu
             ),
         )
     })?;
-    let tenant = auth::tenant_of(&port.users, &port.options, identity.as_deref(), user, given("database"))?;
+    let tenant = auth::tenant_of(
+        &port.users,
+        &port.options,
+        identity.as_deref(),
+        user,
+        parameter("database"),
+    )?;
     let mut settings = Settings::new(user);
     for (name, value) in &startup.parameters {
         if !matches!(name.as_str(), "user" | "database" | "replication" | "options") && !name.starts_with("_pq_.") {
             settings.set(name, value)?;
         }
     }
-    if !matches!(given("replication"), "" | "false" | "off" | "no" | "0") {
+    if !matches!(parameter("replication"), "" | "false" | "off" | "no" | "0") {
         return Err(Failure::fatal("0A000", "replication is not supported"));
     }
-    settings.set_options(given("options"))?;
+    settings.set_options(parameter("options"))?;
     let session = port.engine.session(&tenant)?;
     let key = port.cancels.register();
     wire.put(&PgWireBackendMessage::Authentication(Authentication::Ok))?;

@@ -214,8 +214,8 @@ impl Wire {
 
     /// Charges the memory of the port for input of this size.
     fn charge_input(&mut self, bytes: usize) -> Result<(), Failure> {
-        let held = self.input_charge.as_ref().map_or(FREE_INPUT, HeldBytes::bytes);
-        if bytes <= held {
+        let charged_bytes = self.input_charge.as_ref().map_or(FREE_INPUT, HeldBytes::bytes);
+        if bytes <= charged_bytes {
             return Ok(());
         }
         let failed = |failure: Failure| Failure {

@@ -31,7 +31,7 @@ pub struct Prometheus {
     client: HttpClient,
     /// Address without user and password.
     base: Url,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// Error when no client can be created for an address.
@@ -71,7 +71,7 @@ impl Prometheus {
         Ok(Self {
             client,
             base,
-            places: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
         })
     }
 
@@ -87,8 +87,8 @@ impl Prometheus {
         tenants: Option<&Tenants>,
     ) -> Result<Bytes, ConnectError> {
         let response = async {
-            let place = self.places.acquire().await;
-            let _place = place.map_err(|error| unavailable(error.to_string()))?;
+            let permit = self.permits.acquire().await;
+            let _permit = permit.map_err(|error| unavailable(error.to_string()))?;
             self.send(query, tenants).await
         };
         tokio::time::timeout(REQUEST_TIMEOUT, response)
@@ -158,19 +158,19 @@ mod tests {
 
     #[test]
     fn an_address_is_one_of_http_and_shown_without_its_password() {
-        let found = Prometheus::new("http://ada:p%40ss+1@metrics:9090/prefix/").unwrap();
-        assert_eq!(found.address(), "http://metrics:9090/prefix/");
-        assert!(!format!("{found:?}").contains("ss+1"));
+        let prometheus = Prometheus::new("http://ada:p%40ss+1@metrics:9090/prefix/").unwrap();
+        assert_eq!(prometheus.address(), "http://metrics:9090/prefix/");
+        assert!(!format!("{prometheus:?}").contains("ss+1"));
         assert_eq!(decoded("p%40ss+1"), "p@ss+1");
-        for wrong in ["metrics:9090", "file:///etc/passwd", "http://", "", "http://host/?a=b"] {
-            assert!(Prometheus::new(wrong).is_err(), "{wrong}");
+        for address in ["metrics:9090", "file:///etc/passwd", "http://", "", "http://host/?a=b"] {
+            assert!(Prometheus::new(address).is_err(), "{address}");
         }
     }
 
     #[test]
     fn the_reason_of_a_refusal_is_passed_on() {
-        let said = refusal(b"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"parse error\"}");
-        assert_eq!(said, "Prometheus rejected the query: parse error");
+        let message = refusal(b"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"parse error\"}");
+        assert_eq!(message, "Prometheus rejected the query: parse error");
         assert_eq!(refusal(b"<html>"), "Prometheus rejected the query: no reason");
     }
 }

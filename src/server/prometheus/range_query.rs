@@ -28,8 +28,8 @@ impl RangeQuery {
     pub(in crate::server) fn parse(query: &str) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let get = |name: &str| {
-            let found = pairs.iter().find(|(key, _)| key == name);
-            found.map_or("", |(_, value)| value.as_str())
+            let pair = pairs.iter().find(|(key, _)| key == name);
+            pair.map_or("", |(_, value)| value.as_str())
         };
         let number = |name: &str| {
             let text = get(name);
@@ -93,17 +93,17 @@ mod tests {
 
     #[test]
     fn questions_are_limited() {
-        let long = "a".repeat(MAX_QUERY_BYTES + 1);
-        for wrong in [
+        let long_query = "a".repeat(MAX_QUERY_BYTES + 1);
+        for query in [
             "query=&start=1&end=2&step=1".to_owned(),
-            format!("query={long}&start=1&end=2&step=1"),
+            format!("query={long_query}&start=1&end=2&step=1"),
             "query=up&start=1&end=2".to_owned(),
             "query=up&start=1&end=2&step=0".to_owned(),
             "query=up&start=1&end=2&step=NaN".to_owned(),
             "query=up&start=2&end=1&step=1".to_owned(),
             "query=up&start=0&end=11001&step=1".to_owned(),
         ] {
-            assert_eq!(RangeQuery::parse(&wrong).unwrap_err().status, 400, "{wrong}");
+            assert_eq!(RangeQuery::parse(&query).unwrap_err().status, 400, "{query}");
         }
         assert!(RangeQuery::parse("query=up&start=0&end=11000&step=1").is_ok());
     }

@@ -119,13 +119,13 @@ fn allowed<'a>(tokens: &'a [AdminToken], headers: &HeaderMap) -> Result<&'a Admi
             "a valid token is required: `Authorization: Bearer TOKEN`",
         )
     };
-    let given = headers
+    let credential = headers
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .ok_or_else(refused)?;
-    let digest: [u8; 32] = Sha256::digest(given.1.trim().as_bytes()).into();
+    let digest: [u8; 32] = Sha256::digest(credential.1.trim().as_bytes()).into();
     tokens.iter().find(|token| token.digest == digest).ok_or_else(refused)
 }
 
@@ -141,7 +141,7 @@ mod tests {
             AdminToken::new("one", "0123456789abcdef", Vec::new()).unwrap(),
             AdminToken::new("two", "fedcba9876543210", Vec::new()).unwrap(),
         ];
-        let of = |tokens: &[AdminToken], header: Option<&str>| {
+        let allowed_name = |tokens: &[AdminToken], header: Option<&str>| {
             let mut headers = HeaderMap::new();
             if let Some(header) = header {
                 headers.insert(AUTHORIZATION, header.parse().unwrap());
@@ -150,18 +150,24 @@ mod tests {
                 .map(|token| token.name.clone())
                 .map_err(|error| error.status)
         };
-        assert_eq!(of(&tokens, Some("Bearer fedcba9876543210")), Ok("two".to_owned()));
-        assert_eq!(of(&tokens, Some("bearer 0123456789abcdef")), Ok("one".to_owned()));
-        for wrong in [
+        assert_eq!(
+            allowed_name(&tokens, Some("Bearer fedcba9876543210")),
+            Ok("two".to_owned())
+        );
+        assert_eq!(
+            allowed_name(&tokens, Some("bearer 0123456789abcdef")),
+            Ok("one".to_owned())
+        );
+        for header in [
             None,
             Some("Bearer "),
             Some("Basic 0123456789abcdef"),
             Some("0123456789abcdef"),
             Some("Bearer 0123456789abcdeg"),
         ] {
-            assert_eq!(of(&tokens, wrong), Err(401), "{wrong:?}");
+            assert_eq!(allowed_name(&tokens, header), Err(401), "{header:?}");
         }
-        assert_eq!(of(&[], Some("Bearer 0123456789abcdef")), Err(403));
+        assert_eq!(allowed_name(&[], Some("Bearer 0123456789abcdef")), Err(403));
         assert!(!format!("{tokens:?}").contains("digest"));
     }
 }

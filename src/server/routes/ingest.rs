@@ -124,6 +124,6 @@ pub(super) fn now_nanos() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .ok()
-        .and_then(|since| i64::try_from(since.as_nanos()).ok())
+        .and_then(|duration| i64::try_from(duration.as_nanos()).ok())
         .unwrap_or_default()
 }

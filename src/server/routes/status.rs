@@ -73,19 +73,19 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
         Ok(tenants) => state.engine.holdings(&tenants),
         Err(error) => return error.into_response(),
     };
-    let row = |key: &str, name: String, held: &Holding| {
-        let Holding { files, bytes, rows } = held;
+    let row = |key: &str, name: String, holding: &Holding| {
+        let Holding { files, bytes, rows } = holding;
         json!({ key: name, "files": files, "bytes": bytes, "rows": rows })
     };
     let tables = holdings
         .tables
         .iter()
-        .map(|(name, held)| row("table", (*name).to_owned(), held));
+        .map(|(name, holding)| row("table", (*name).to_owned(), holding));
     let date = |day: i32| NaiveDate::default() + TimeDelta::days(day.into());
     let days = holdings
         .days
         .iter()
-        .map(|(day, held)| row("day", date(*day).to_string(), held));
+        .map(|(day, holding)| row("day", date(*day).to_string(), holding));
     Json(json!({ "tables": tables.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>() })).into_response()
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
 /// one first.
 pub(in crate::server) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     match tenants(&headers, &state.options) {
-        Ok(tenants) => Json(json!({ "senders": state.senders.of(&tenants) })).into_response(),
+        Ok(tenants) => Json(json!({ "senders": state.senders.list(&tenants) })).into_response(),
         Err(error) => error.into_response(),
     }
 }

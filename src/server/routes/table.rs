@@ -32,10 +32,10 @@ pub fn router(state: ServerState) -> Router {
     let mut router = Router::new();
     let prefix = &state.options.prefix;
     // With the prefix `/pyroscope`, the route `/ingest` has the path of the separate route `/pyroscope/ingest`.
-    let mut taken = HashSet::new();
+    let mut used_paths = HashSet::new();
     for (path, methods) in table(&state) {
         for path in [format!("{prefix}{path}"), path] {
-            if taken.insert(path.clone()) {
+            if used_paths.insert(path.clone()) {
                 router = router.route(&path, methods.clone());
             }
         }
@@ -91,11 +91,11 @@ async fn wrong_method(request: Request<Body>) -> Response {
 /// Handles paths that are not routes of the API. The response is a file of the page or the error `not_found`. For an
 /// unknown call of a service, the error is `unimplemented`, as Connect requires.
 async fn page(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    let whole = request.uri().path();
-    let path = whole
+    let full_path = request.uri().path();
+    let path = full_path
         .strip_prefix(state.options.prefix.as_str())
         .and_then(|rest| rest.strip_prefix('/'))
-        .unwrap_or_else(|| whole.trim_start_matches('/'));
+        .unwrap_or_else(|| full_path.trim_start_matches('/'));
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         if let Some(response) = state.page.get(path, request.headers()) {
             return response;
@@ -116,7 +116,7 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
             Protocol::Grpc | Protocol::GrpcWeb => grpc::refusal(&error),
         };
     }
-    let mut response = ConnectError::new(Code::NotFound, format!("there is nothing at `{whole}`")).into_response();
+    let mut response = ConnectError::new(Code::NotFound, format!("there is nothing at `{full_path}`")).into_response();
     response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -27,9 +27,12 @@ const MIN_STEP: f64 = 0.001;
 /// The label that holds the profile type.
 pub(in crate::server) const NAME_LABEL: &str = "__name__";
 
-/// Returns the error for a feature that this server does not have. `what` names the feature, as the end of the message.
-pub(in crate::server) fn unimplemented(what: &str) -> ConnectError {
-    ConnectError::new(Code::Unimplemented, format!("not implemented by this server: {what}"))
+/// Returns the error for a feature that this server does not have. `feature` is the end of the message.
+pub(in crate::server) fn unimplemented(feature: &str) -> ConnectError {
+    ConnectError::new(
+        Code::Unimplemented,
+        format!("not implemented by this server: {feature}"),
+    )
 }
 
 /// Parses the id of a profile type.
@@ -70,11 +73,11 @@ pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Res
     state.workers.run(cost, read).await
 }
 
-/// Rejects a list with more than [`MAX_LIST_ITEMS`] items. `what` names the items.
-pub(super) fn check_list_length(what: &str, count: usize) -> Result<(), ConnectError> {
+/// Rejects a list with more than [`MAX_LIST_ITEMS`] items. `items` names them.
+pub(super) fn check_list_length(items: &str, count: usize) -> Result<(), ConnectError> {
     if count > MAX_LIST_ITEMS {
         return Err(ConnectError::invalid(format!(
-            "a query may list at most {MAX_LIST_ITEMS} {what}, not {count}"
+            "a query may list at most {MAX_LIST_ITEMS} {items}, not {count}"
         )));
     }
     Ok(())
@@ -150,12 +153,12 @@ pub(super) fn exemplar_kind(requested: types::ExemplarType) -> ExemplarKind {
 }
 
 /// Checks ids of `length` hexadecimal digits and converts them to lower case.
-pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
-    check_list_length(&format!("{what} ids"), ids.len())?;
+pub(super) fn hexadecimal(kind: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
+    check_list_length(&format!("{kind} ids"), ids.len())?;
     for id in &ids {
         if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ConnectError::invalid(format!(
-                "invalid {what} id length or digits: `{id}` must be {length} hexadecimal digits"
+                "invalid {kind} id length or digits: `{id}` must be {length} hexadecimal digits"
             )));
         }
     }
@@ -207,9 +210,9 @@ pub(in crate::server) async fn text_query(
     let selector = if selector.is_empty() { "{}" } else { selector };
     let mut matchers = matchers(state, selector.to_owned()).await.map_err(named)?;
     if id.is_empty()
-        && let Some(place) = matchers.iter().position(|matcher| matcher.name() == NAME_LABEL)
+        && let Some(index) = matchers.iter().position(|matcher| matcher.name() == NAME_LABEL)
     {
-        let matcher = matchers.remove(place);
+        let matcher = matchers.remove(index);
         // Only a matcher that accepts its own value, such as `=`, determines the type.
         if matcher.matches_value(matcher.value()) {
             matcher.value().clone_into(&mut id);

@@ -39,8 +39,8 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::ProfileTypesResponse> {
         let request = &call.request;
         let range = (request.start != 0 || request.end != 0).then(|| TimeRange::new(request.start, request.end));
-        let found = self.0.engine.profile_types(&call.tenants, range).await?;
-        let profile_types = found.iter().map(type_message).collect();
+        let stored_types = self.0.engine.profile_types(&call.tenants, range).await?;
+        let profile_types = stored_types.iter().map(type_message).collect();
         Ok(querier::ProfileTypesResponse { profile_types }.into())
     }
 
@@ -219,13 +219,13 @@ impl QuerierService for Querier {
         let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
         check_list_length("labels to group by", request.group_by.len())?;
-        let (of, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
+        let (source, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
         let query = HeatmapQuery {
             profile_type: profile_type(&request.profile_type_id)?,
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
             range: TimeRange::new(request.start, request.end),
             step: request.step,
-            source: of,
+            source,
             exemplars,
             limit: series_limit(request.limit)?,
             group_by: request.group_by,

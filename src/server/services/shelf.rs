@@ -17,8 +17,8 @@ pub(in crate::server) async fn with_shelf<T: Send + 'static>(
     let Some(shelf) = state.store.shelf() else {
         return Err(unimplemented("settings and files, as the store keeps only profiles"));
     };
-    let done = tokio::task::spawn_blocking(move || work(&shelf)).await;
-    done.map_err(|error| {
+    let result = tokio::task::spawn_blocking(move || work(&shelf)).await;
+    result.map_err(|error| {
         ConnectError::new(
             Code::Internal,
             format!("cannot use the stored settings and files: {error}"),

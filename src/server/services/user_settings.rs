@@ -53,22 +53,22 @@ impl SettingsService for UserSettings {
     /// Stores a setting. If the stored setting was modified later than the given one, fails and changes nothing.
     async fn set(&self, call: Call<SetSettingsRequest>) -> CallResult<SetSettingsResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
-        let mut given = request
+        let mut new_setting = request
             .setting
             .ok_or_else(|| ConnectError::invalid("the setting is missing in the request"))?;
-        if given.name.is_empty() || given.name.len() > MAX_NAME_BYTES {
+        if new_setting.name.is_empty() || new_setting.name.len() > MAX_NAME_BYTES {
             let message = format!("the name of a setting must be 1 to {MAX_NAME_BYTES} bytes long");
             return Err(ConnectError::invalid(message));
         }
-        if given.modified_at == 0 {
-            given.modified_at = chrono::Utc::now().timestamp_millis();
+        if new_setting.modified_at == 0 {
+            new_setting.modified_at = chrono::Utc::now().timestamp_millis();
         }
-        let stored = given.clone();
+        let stored = new_setting.clone();
         with_shelf(&self.0, move |shelf| {
             change(shelf, &tenant, |settings| insert(settings, stored))
         })
         .await?;
-        let setting = Some(given);
+        let setting = Some(new_setting);
         Ok(SetSettingsResponse { setting }.into())
     }
 
@@ -120,12 +120,12 @@ fn change(
 }
 
 fn insert(settings: &mut Settings, setting: Setting) -> Result<(), ConnectError> {
-    if let Some(known) = settings.get(&setting.name)
-        && known.modified_at > setting.modified_at
+    if let Some(existing) = settings.get(&setting.name)
+        && existing.modified_at > setting.modified_at
     {
         let message = format!(
             "the stored setting `{}` was modified later than the given one, at Unix millisecond {}",
-            setting.name, known.modified_at
+            setting.name, existing.modified_at
         );
         return Err(ConnectError::new(Code::AlreadyExists, message));
     }

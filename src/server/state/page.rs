@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn a_missing_view_is_the_page_with_404_whatever_the_browser_has_kept() {
-        let kept = get("").unwrap().headers()[ETAG].clone();
-        let headers = HeaderMap::from_iter([(IF_NONE_MATCH, kept)]);
+        let etag = get("").unwrap().headers()[ETAG].clone();
+        let headers = HeaderMap::from_iter([(IF_NONE_MATCH, etag)]);
         let response = page().not_found(&headers);
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
         assert_eq!(response.headers()[CONTENT_TYPE], "text/html; charset=utf-8");

@@ -133,7 +133,7 @@ impl Senders {
     }
 
     /// Returns the senders of the tenants, the most recent one first.
-    pub(in crate::server) fn of(&self, tenants: &Tenants) -> Value {
+    pub(in crate::server) fn list(&self, tenants: &Tenants) -> Value {
         let senders = self.0.lock();
         let mut rows: Vec<_> = senders
             .iter()
@@ -194,15 +194,15 @@ mod tests {
         senders.count_response(sending("alluvium/1", "one"), 429, 7);
         senders.count_response(sending("alloy/1", "one"), 200, 6);
         senders.count_response(sending("alloy/1", "two"), 200, 8);
-        let row = |agent: &str, state: [i64; 2], requests: u64, failed: u64, status: u16| {
+        let row = |agent: &str, times: [i64; 2], requests: u64, failed: u64, status: u16| {
             json!({
-                "agent": agent, "address": "127.0.0.1", "firstSeen": state[0], "lastSeen": state[1],
+                "agent": agent, "address": "127.0.0.1", "firstSeen": times[0], "lastSeen": times[1],
                 "requests": requests, "failed": failed, "bytes": 10 * requests, "lastStatus": status,
                 "queue": null,
             })
         };
         let expected = json!([row("alluvium/1", [5, 7], 2, 1, 429), row("alloy/1", [6, 6], 1, 0, 200)]);
-        assert_eq!(senders.of(&"one".parse().unwrap()), expected);
+        assert_eq!(senders.list(&"one".parse().unwrap()), expected);
     }
 
     #[test]
@@ -219,16 +219,16 @@ mod tests {
             let value = HeaderValue::from_str(&report.to_header()).unwrap();
             let headers = HeaderMap::from_iter([(http::HeaderName::from_static(QUEUE_HEADER), value)]);
             let route = (&Method::POST, "/ingest");
-            let told = SenderRequest::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
-            (sending.sender.collector, sending.queue) = (told.sender.collector, told.queue);
+            let request = SenderRequest::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
+            (sending.sender.collector, sending.queue) = (request.sender.collector, request.queue);
             senders.count_response(sending, 200, now_ms);
         }
-        let found = senders.of(&"one".parse().unwrap());
-        let row = |at: usize| {
+        let rows = senders.list(&"one".parse().unwrap());
+        let row = |index: usize| {
             (
-                &found[at]["queue"]["host"],
-                &found[at]["queue"]["profiles"],
-                &found[at]["requests"],
+                &rows[index]["queue"]["host"],
+                &rows[index]["queue"]["profiles"],
+                &rows[index]["requests"],
             )
         };
         assert_eq!(row(0), (&json!("web-1"), &json!(2), &json!(2)));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn only_routes_that_take_profiles_have_senders() {
-        let of = |method: Method, route: &str| {
+        let has_sender = |method: Method, route: &str| {
             SenderRequest::of(
                 (&method, route),
                 &HeaderMap::new(),
@@ -246,9 +246,9 @@ mod tests {
             )
             .is_some()
         };
-        assert!(of(Method::POST, "/push.v1.PusherService/Push"));
-        assert!(!of(Method::GET, "/api/0/profiles"));
-        assert!(!of(Method::POST, "/api/v1/sql"));
+        assert!(has_sender(Method::POST, "/push.v1.PusherService/Push"));
+        assert!(!has_sender(Method::GET, "/api/0/profiles"));
+        assert!(!has_sender(Method::POST, "/api/v1/sql"));
     }
 
     #[test]
@@ -257,8 +257,8 @@ mod tests {
         for number in 0..=MAX_SENDERS {
             senders.count_response(sending(&format!("agent {number}"), "one"), 200, number as i64);
         }
-        let found = senders.of(&"one".parse().unwrap());
-        let agents: Vec<&str> = found
+        let rows = senders.list(&"one".parse().unwrap());
+        let agents: Vec<&str> = rows
             .as_array()
             .unwrap()
             .iter()

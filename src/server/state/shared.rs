@@ -206,7 +206,7 @@ impl ServerState {
         write: impl FnOnce() -> Result<EncodedResponse, ConnectError> + Send + 'static,
     ) -> Result<EncodedResponse, ConnectError> {
         let held = self.answers.begin(bytes)?;
-        let written = self.workers.run(bytes, move || Ok(write()?.held(held)));
+        let written = self.workers.run(bytes, move || Ok(write()?.with_charge(held)));
         written.await
     }
 
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_prefix_is_brought_into_form_or_left_out() {
-        for (given, used) in [
+        for (prefix, used) in [
             ("/profile", "/profile"),
             ("profile/", "/profile"),
             ("/a/b", "/a/b"),
@@ -290,7 +290,7 @@ mod tests {
             ("/a b", ""),
             ("/-", ""),
         ] {
-            assert_eq!(usable_prefix(given), used, "{given}");
+            assert_eq!(usable_prefix(prefix), used, "{prefix}");
         }
     }
 }

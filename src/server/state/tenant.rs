@@ -52,15 +52,15 @@ mod tests {
     use super::*;
 
     /// Returns the tenant that a header names on a multi-tenant server, or the status of the refusal.
-    fn of(header: Option<&str>) -> Result<String, u16> {
+    fn tenant_of(header: Option<&str>) -> Result<String, u16> {
         let several = ServerOptions {
             multi_tenant: true,
             ..ServerOptions::default()
         };
-        by(header, &several)
+        tenant_with(header, &several)
     }
 
-    fn by(header: Option<&str>, options: &ServerOptions) -> Result<String, u16> {
+    fn tenant_with(header: Option<&str>, options: &ServerOptions) -> Result<String, u16> {
         let mut headers = HeaderMap::new();
         if let Some(header) = header {
             headers.insert(TENANT_HEADER, header.parse().unwrap());
@@ -73,24 +73,24 @@ mod tests {
     #[test]
     fn with_one_tenant_the_header_does_not_matter() {
         let one = ServerOptions::default();
-        assert_eq!(by(None, &one).unwrap(), "anonymous");
-        assert_eq!(by(Some("../../etc"), &one).unwrap(), "anonymous");
+        assert_eq!(tenant_with(None, &one).unwrap(), "anonymous");
+        assert_eq!(tenant_with(Some("../../etc"), &one).unwrap(), "anonymous");
     }
 
     #[test]
     fn with_several_the_header_must_be_there_and_valid() {
-        assert_eq!(of(Some("team-1_(a)!*.'")).unwrap(), "team-1_(a)!*.'");
-        assert_eq!(of(None), Err(401));
-        assert_eq!(of(Some("")), Err(401));
-        for bad in ["a/b", "..", "a||b", "|", "\u{e9}"] {
-            assert_eq!(of(Some(bad)), Err(400), "{bad}");
+        assert_eq!(tenant_of(Some("team-1_(a)!*.'")).unwrap(), "team-1_(a)!*.'");
+        assert_eq!(tenant_of(None), Err(401));
+        assert_eq!(tenant_of(Some("")), Err(401));
+        for header in ["a/b", "..", "a||b", "|", "\u{e9}"] {
+            assert_eq!(tenant_of(Some(header)), Err(400), "{header}");
         }
     }
 
     #[test]
     fn several_are_for_questions_only() {
-        assert_eq!(of(Some("a|b")), Err(401));
-        assert_eq!(of(Some("a|a")).unwrap(), "a");
+        assert_eq!(tenant_of(Some("a|b")), Err(401));
+        assert_eq!(tenant_of(Some("a|a")).unwrap(), "a");
         let options = ServerOptions {
             multi_tenant: true,
             ..ServerOptions::default()

@@ -11,7 +11,7 @@ pub(super) struct Areas {
     /// Selected profiles, and the current view.
     pub title: Rect,
     /// Total of all values, and their time range.
-    pub about: Rect,
+    pub summary: Rect,
     /// Path to the zoomed frame, or the column headings.
     pub head: Rect,
     pub body: Rect,
@@ -32,7 +32,7 @@ pub(super) fn areas(screen: Rect) -> Option<Areas> {
     };
     Some(Areas {
         title: lines(0, 1),
-        about: lines(1, 1),
+        summary: lines(1, 1),
         head: lines(2, 1),
         body: lines(3, screen.height - 5),
         selected: lines(screen.height - 2, 1),

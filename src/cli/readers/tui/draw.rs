@@ -64,11 +64,11 @@ pub(super) fn draw(buffer: &mut Buffer, state: &State, colours: Colours) {
     );
     status(buffer, areas.status, state, colours);
     match &state.mode {
-        Mode::Help => boxed(buffer, screen, "Keys", &HELP, None),
-        Mode::Types { all, at } => {
+        Mode::Help => draw_box(buffer, screen, "Keys", &HELP, None),
+        Mode::Types { all, index } => {
             let all: Vec<String> = all.iter().map(|kind| plain::line(kind)).collect();
             let all: Vec<&str> = all.iter().map(String::as_str).collect();
-            boxed(buffer, screen, "Profile type", &all, Some(*at));
+            draw_box(buffer, screen, "Profile type", &all, Some(*index));
         }
         Mode::Browse | Mode::Search { .. } => {}
     }
@@ -95,40 +95,40 @@ fn top(buffer: &mut Buffer, areas: &Areas, state: &State) {
         View::Flames => "[flames] table ",
         View::Table => " flames [table]",
     };
-    let title = format!("{}{}", plain::line(short(&picture.kind)), state.title);
+    let title = format!("{}{}", plain::line(short_type(&picture.kind)), state.title);
     let room = columns.saturating_sub(views.len() + 1);
-    let title = cut(&title, room);
+    let title = shorten(&title, room);
     let blank = " ".repeat(room.saturating_sub(width(&title)) + 1);
     line(buffer, areas.title, &format!("{title}{blank}{views}"), TITLE);
     let total = format::value(picture.graph.frame(ROOT).total, &picture.unit);
     line(
         buffer,
-        areas.about,
+        areas.summary,
         &format!("total {total}  {}", picture.time),
         Style::new(),
     );
 }
 
 /// Returns the name and the sample type of a profile type. A text that does not have five parts is returned unchanged.
-fn short(kind: &str) -> &str {
-    let ends: Vec<usize> = kind.match_indices(':').map(|(at, _)| at).collect();
+fn short_type(kind: &str) -> &str {
+    let ends: Vec<usize> = kind.match_indices(':').map(|(offset, _)| offset).collect();
     if ends.len() == 4 { &kind[..ends[1]] } else { kind }
 }
 
 /// Returns the text, or its start followed by dots if the text is wider than `room` columns.
-fn cut(text: &str, room: usize) -> String {
+fn shorten(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
-    let mut kept = String::new();
+    let mut start = String::new();
     for c in text.chars() {
-        kept.push(c);
-        if width(&kept) + 2 > room {
-            kept.pop();
+        start.push(c);
+        if width(&start) + 2 > room {
+            start.pop();
             break;
         }
     }
-    kept + ".."
+    start + ".."
 }
 
 fn flames(buffer: &mut Buffer, areas: &Areas, state: &State, colours: Colours) {
@@ -161,13 +161,13 @@ fn frame(buffer: &mut Buffer, left: u16, y: u16, cell: &Cell, state: &State, col
     let graph = &state.picture.graph;
     let name = graph.name(cell.frame);
     let is_match = state
-        .found
+        .matches
         .as_ref()
-        .is_some_and(|found| found.has(graph.frame(cell.frame).name));
+        .is_some_and(|matches| matches.has(graph.frame(cell.frame).name));
     let mark = Mark {
         is_selected: cell.frame == state.selected,
         is_match,
-        is_passed_over: state.found.is_some() && !is_match,
+        is_passed_over: state.matches.is_some() && !is_match,
     };
     let style = colours.frame(name.hue, mark);
     let room = usize::from(cell.width).saturating_sub(1);
@@ -203,8 +203,8 @@ fn table(buffer: &mut Buffer, areas: &Areas, state: &State) {
     let rows = state.table.rows.iter().enumerate().skip(state.table.first);
     for (y, (index, row)) in (areas.body.y..areas.body.bottom()).zip(rows) {
         let mark = Mark {
-            is_selected: index == state.table.at,
-            is_match: state.found.as_ref().is_some_and(|found| found.has(row.name)),
+            is_selected: index == state.table.selected_row,
+            is_match: state.matches.as_ref().is_some_and(|matches| matches.has(row.name)),
             is_passed_over: false,
         };
         let mut text = String::new();
@@ -249,24 +249,27 @@ fn selected(state: &State) -> String {
 
 fn status(buffer: &mut Buffer, area: Rect, state: &State, colours: Colours) {
     let root = state.picture.graph.frame(state.root());
-    let matches = || match (&state.wrong, &state.found) {
-        (Some(wrong), _) => wrong.clone(),
+    let search_text = || match (&state.search_error, &state.matches) {
+        (Some(search_error), _) => search_error.clone(),
         (None, None) => String::new(),
-        (None, Some(found)) => {
-            let frames = if found.frames.len() == 1 { "frame" } else { "frames" };
-            let share = format::share(found.sum, root.total);
-            format!("{share} in {} {frames}", found.frames.len())
+        (None, Some(matches)) => {
+            let frames = if matches.frames.len() == 1 { "frame" } else { "frames" };
+            let share = format::share(matches.sum, root.total);
+            format!("{share} in {} {frames}", matches.frames.len())
         }
     };
     let (text, style) = match &state.mode {
-        Mode::Search { .. } => (format!("/{}_  {}", plain::line(&state.search), matches()), Style::new()),
+        Mode::Search { .. } => (
+            format!("/{}_  {}", plain::line(&state.search), search_text()),
+            Style::new(),
+        ),
         _ if state.message.is_error => (format!("! {}", state.message.text), colours.error()),
         _ if state.search.is_empty() => (state.message.text.clone(), Style::new()),
         _ => {
             let text = format!(
                 "search {}: {}  {}",
                 plain::line(&state.search),
-                matches(),
+                search_text(),
                 state.message.text
             );
             (text, Style::new())
@@ -274,7 +277,7 @@ fn status(buffer: &mut Buffer, area: Rect, state: &State, colours: Colours) {
     };
     let keys = "  ?:help q:quit";
     let room = usize::from(area.width).saturating_sub(keys.len());
-    let text = cut(&text, room);
+    let text = shorten(&text, room);
     line(buffer, area, &text, style);
     let right = Rect {
         x: area.x + room as u16,
@@ -285,7 +288,7 @@ fn status(buffer: &mut Buffer, area: Rect, state: &State, colours: Colours) {
 }
 
 /// Draws a centred box with lines; one of them may be selected.
-fn boxed(buffer: &mut Buffer, screen: Rect, title: &str, lines: &[&str], at: Option<usize>) {
+fn draw_box(buffer: &mut Buffer, screen: Rect, title: &str, lines: &[&str], selected_index: Option<usize>) {
     let widest = lines
         .iter()
         .map(|line| width(line))
@@ -300,23 +303,28 @@ fn boxed(buffer: &mut Buffer, screen: Rect, title: &str, lines: &[&str], at: Opt
     let height = usize::from(area.height.saturating_sub(2));
     let inner = usize::from(area.width.saturating_sub(4));
     let edge = format!("+{}+", "-".repeat(inner + 2));
-    let first = scrolled(0, at.unwrap_or(0), height, lines.len());
+    let first = scrolled(0, selected_index.unwrap_or(0), height, lines.len());
     let shown = lines.iter().enumerate().skip(first).take(height);
-    let row = |at: usize| Rect {
-        y: area.y + at as u16,
+    let row = |line_number: usize| Rect {
+        y: area.y + line_number as u16,
         height: 1,
         ..area
     };
     line(buffer, row(0), &edge, Style::new());
     line(buffer, row(0), &format!("+ {title} "), Style::new());
-    for (place, (index, text)) in shown.enumerate() {
-        let text = cut(text, inner);
+    for (line_number, (index, text)) in shown.enumerate() {
+        let text = shorten(text, inner);
         let blank = " ".repeat(inner.saturating_sub(width(&text)));
         let mark = Mark {
-            is_selected: at == Some(index),
+            is_selected: selected_index == Some(index),
             ..Mark::default()
         };
-        line(buffer, row(place + 1), &format!("| {text}{blank} |"), theme::row(mark));
+        line(
+            buffer,
+            row(line_number + 1),
+            &format!("| {text}{blank} |"),
+            theme::row(mark),
+        );
     }
     line(buffer, row(height + 1), &edge, Style::new());
 }

@@ -82,11 +82,11 @@ fn the_screen_says_what_is_shown_and_what_is_selected() {
 fn a_zoomed_frame_has_the_whole_width_and_its_way_over_it() {
     let mut state = state(picture(&STACKS));
     press(&mut state, "jjl\n");
-    let found = text(&mut state);
-    assert_eq!(found[2], "zoomed: total > main > work");
+    let screen_lines = text(&mut state);
+    assert_eq!(screen_lines[2], "zoomed: total > main > work");
     assert!(
-        found[3].starts_with("|work---") && found[4].starts_with("|leaf---"),
-        "{found:#?}"
+        screen_lines[3].starts_with("|work---") && screen_lines[4].starts_with("|leaf---"),
+        "{screen_lines:#?}"
     );
 }
 
@@ -115,7 +115,7 @@ fn without_colour_selection_and_matches_are_seen() {
     assert_eq!(style(10, 4), Modifier::empty());
     let is_plain = |cell: &ratatui::buffer::Cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset);
     assert!(buffer.content().iter().all(is_plain));
-    let coloured = screen(&mut state, 60, 10, Colours::Many);
+    let coloured = screen(&mut state, 60, 10, Colours::Indexed);
     assert_eq!(coloured.cell((50, 5)).unwrap().bg, Color::Indexed(220));
     assert!(lines(&coloured)[5].starts_with("      |rest       "));
 }
@@ -131,13 +131,13 @@ fn the_table_has_columns_of_which_one_sorts() {
         "         30 ms 30.00%         30 ms 30.00%  leaf",
         "          0 ns 0.00%         30 ms 30.00%  work",
     ];
-    let found = lines(&screen(&mut state, 60, 12, Colours::None));
+    let screen_lines = lines(&screen(&mut state, 60, 12, Colours::None));
     let trimmed = |line: &&str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected: Vec<String> = expected.iter().map(trimmed).collect();
-    let words: Vec<String> = found[2..7].iter().map(|line| trimmed(&line.as_str())).collect();
+    let words: Vec<String> = screen_lines[2..7].iter().map(|line| trimmed(&line.as_str())).collect();
     assert_eq!(words[0], expected[0]);
-    assert!(expected.iter().all(|line| words.contains(line)), "{found:#?}");
-    assert_eq!(found[3].find("main"), found[4].find("rest"));
+    assert!(expected.iter().all(|line| words.contains(line)), "{screen_lines:#?}");
+    assert_eq!(screen_lines[3].find("main"), screen_lines[4].find("rest"));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn names_cannot_command_the_terminal() {
     let mut state = State::new(crate::cli::common::plain::line(evil), picture);
     for keys in ["j", "/\u{1b}[31m", "\n\t"] {
         press(&mut state, keys);
-        for colours in [Colours::None, Colours::Many] {
+        for colours in [Colours::None, Colours::Indexed] {
             let buffer = screen(&mut state, 80, 24, colours);
             let is_shown = |c: char| !c.is_control() && c != '\u{202e}';
             assert!(buffer.content().iter().all(|cell| cell.symbol().chars().all(is_shown)));
@@ -164,28 +164,36 @@ fn names_cannot_command_the_terminal() {
             .all(|line| !line.contains('\u{1b}'))
     );
     press(&mut state, "q\t");
-    let found = lines(&screen(&mut state, 80, 24, Colours::None));
-    assert!(found[4].contains("red\u{fffd}\u{fffd}\u{fffd}0m"), "{found:#?}");
-    assert!(found[4].contains(hebrew));
+    let screen_lines = lines(&screen(&mut state, 80, 24, Colours::None));
+    assert!(
+        screen_lines[4].contains("red\u{fffd}\u{fffd}\u{fffd}0m"),
+        "{screen_lines:#?}"
+    );
+    assert!(screen_lines[4].contains(hebrew));
 }
 
 #[test]
 fn boxes_lie_over_the_picture_and_fit_into_a_small_screen() {
     let mut state = state(picture(&STACKS));
     press(&mut state, "?");
-    let found = lines(&screen(&mut state, 80, 24, Colours::None));
+    let screen_lines = lines(&screen(&mut state, 80, 24, Colours::None));
     assert!(
-        found.iter().any(|line| line.contains("| q, Ctrl-C         quit")),
-        "{found:#?}"
+        screen_lines
+            .iter()
+            .any(|line| line.contains("| q, Ctrl-C         quit")),
+        "{screen_lines:#?}"
     );
-    assert!(found.iter().all(|line| line.chars().count() <= 80));
+    assert!(screen_lines.iter().all(|line| line.chars().count() <= 80));
     press(&mut state, "x");
     state.offer((0..30).map(|number| format!("type{number}")).collect());
     for _ in 0..29 {
         press(&mut state, "j");
     }
-    let found = lines(&screen(&mut state, 40, 8, Colours::None));
-    assert!(found.iter().any(|line| line.contains("| type29")), "{found:#?}");
+    let screen_lines = lines(&screen(&mut state, 40, 8, Colours::None));
+    assert!(
+        screen_lines.iter().any(|line| line.contains("| type29")),
+        "{screen_lines:#?}"
+    );
 }
 
 #[test]
@@ -194,19 +202,22 @@ fn a_screen_of_any_size_is_drawn() {
     for keys in ["", "jjj", "/a", "\n\t", "?"] {
         press(&mut state, keys);
         for (width, height) in [(1, 1), (10, 3), (39, 8), (40, 8), (41, 9), (200, 60), (300, 8)] {
-            screen(&mut state, width, height, Colours::Few);
+            screen(&mut state, width, height, Colours::Basic);
         }
     }
-    let found = lines(&screen(&mut state, 39, 24, Colours::None));
-    assert_eq!(found[0], "too small: 40 x 8 is needed");
-    assert!(found[1..].iter().all(String::is_empty));
+    let screen_lines = lines(&screen(&mut state, 39, 24, Colours::None));
+    assert_eq!(screen_lines[0], "too small: 40 x 8 is needed");
+    assert!(screen_lines[1..].iter().all(String::is_empty));
 }
 
 #[test]
 fn a_profile_of_nothing_is_a_screen_too() {
     let mut state = state(picture(&[]));
-    let found = text(&mut state);
-    assert_eq!(found[1], "total 0 ns  2026-01-31T10:00:00Z to 2026-01-31T11:00:00Z");
+    let screen_lines = text(&mut state);
+    assert_eq!(
+        screen_lines[1],
+        "total 0 ns  2026-01-31T10:00:00Z to 2026-01-31T11:00:00Z"
+    );
     press(&mut state, "\t");
     assert_eq!(text(&mut state)[8], "");
 }

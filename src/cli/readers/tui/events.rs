@@ -43,8 +43,8 @@ pub(super) async fn run(
 ) -> anyhow::Result<()> {
     let mut keys = keys().context("cannot read keys")?;
     let mut ends = Ends::listen().context("cannot listen for signals")?;
-    let mut ticks = refresh.map(|every| {
-        let mut ticks = interval_at(Instant::now() + every, every);
+    let mut ticks = refresh.map(|period| {
+        let mut ticks = interval_at(Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks
     });
@@ -76,8 +76,8 @@ pub(super) async fn run(
                     }
                 }
             }
-            done = finished(&mut work.picture) => work.arrived(state, done?),
-            done = finished(&mut work.types) => match done? {
+            result = finished(&mut work.picture) => work.arrived(state, result?),
+            result = finished(&mut work.types) => match result? {
                 Ok(types) => state.offer(types),
                 Err(error) => state.fail(&format!("{error:#}")),
             },
@@ -218,9 +218,9 @@ mod tests {
         work.kind = Some("other".to_owned());
         work.ask();
         work.ask();
-        let done = finished(&mut work.picture).await.unwrap();
+        let result = finished(&mut work.picture).await.unwrap();
         assert!(work.picture.is_none());
-        work.arrived(&mut state, done);
+        work.arrived(&mut state, result);
         assert!(state.message.is_error && state.message.text.starts_with("no-such-file: cannot read"));
         assert_eq!(
             (state.picture.graph.frame(0).total, work.kind.as_deref()),

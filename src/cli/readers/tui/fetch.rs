@@ -106,7 +106,7 @@ impl Source {
                 let first = source::type_names(&files).first().map(ToString::to_string);
                 let kind = kind.or(first.filter(|_| !source::have_default(&files)));
                 let loaded = source::one_of(files, kind.as_deref())?;
-                let time = taken(&loaded);
+                let time = recording_time(&loaded);
                 (loaded, None, time)
             }
         };
@@ -136,7 +136,7 @@ impl Source {
 /// restored the terminal by then, so the command must end.
 fn joined<T>(result: Result<T, JoinError>) -> anyhow::Result<T> {
     match result.map_err(JoinError::try_into_panic) {
-        Ok(done) => Ok(done),
+        Ok(value) => Ok(value),
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
         Err(Err(error)) => Err(error).context("cannot make a picture of the profile"),
     }
@@ -148,7 +148,7 @@ async fn types(server: &ServerArgs, start_ms: i64, end_ms: i64) -> anyhow::Resul
 }
 
 /// Formats the time and the duration of a file's profile.
-fn taken(loaded: &Loaded) -> String {
+fn recording_time(loaded: &Loaded) -> String {
     let profile = loaded.profile();
     let mut parts = Vec::new();
     if profile.time_nanos != 0 {
@@ -206,8 +206,8 @@ mod tests {
         let thread = tokio::task::spawn_blocking(|| panic!("of a test"));
         let task = tokio::spawn(async { joined::<()>(thread.await) });
         assert!(task.await.unwrap_err().is_panic());
-        let done = tokio::task::spawn_blocking(|| 7);
-        assert_eq!(joined(done.await).unwrap(), 7);
+        let handle = tokio::task::spawn_blocking(|| 7);
+        assert_eq!(joined(handle.await).unwrap(), 7);
     }
 
     #[tokio::test]

@@ -185,18 +185,18 @@ impl Graph {
 
     /// Returns the frame at a path, or the deepest existing frame on the path.
     pub(super) fn find(&self, path: &Path) -> usize {
-        let mut at = ROOT;
+        let mut frame = ROOT;
         for (text, file) in &path.0 {
             let is_next = |child: &usize| {
                 let name = self.name(*child);
                 name.text == *text && name.file == *file
             };
-            match self.children(at).find(is_next) {
-                Some(child) => at = child,
+            match self.children(frame).find(is_next) {
+                Some(child) => frame = child,
                 None => break,
             }
         }
-        at
+        frame
     }
 }
 
@@ -229,7 +229,7 @@ fn names(flames: &FlameGraph) -> Vec<Name> {
             is_pale: package::is_runtime(package),
         }),
     };
-    let of = |(index, name): (usize, &String)| {
+    let plain_name = |(index, name): (usize, &String)| {
         let file = flames.files.get(index).map_or("", String::as_str);
         let mapping = flames.mappings.get(index).map_or("", String::as_str);
         Name {
@@ -238,7 +238,7 @@ fn names(flames: &FlameGraph) -> Vec<Name> {
             hue: if index == 0 { None } else { hue(name, file, mapping) },
         }
     };
-    let mut names: Vec<Name> = flames.names.iter().enumerate().map(of).collect();
+    let mut names: Vec<Name> = flames.names.iter().enumerate().map(plain_name).collect();
     if names.is_empty() {
         names.push(Name {
             text: TOTAL.to_owned(),

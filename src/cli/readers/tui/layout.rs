@@ -89,21 +89,21 @@ pub(super) fn largest(graph: &Graph, frames: impl Iterator<Item = usize>) -> Opt
     })
 }
 
-/// Scrolls a window of `height` lines over `count` lines, as little as possible, so that line `at` is visible. `first`
-/// is the first visible line before the scroll. Returns the first visible line after the scroll.
-pub(super) fn scrolled(first: usize, at: usize, height: usize, count: usize) -> usize {
+/// Scrolls a window of `height` lines over `count` lines, as little as possible, so that `line` is visible. `first` is
+/// the first visible line before the scroll. Returns the first visible line after the scroll.
+pub(super) fn scrolled(first: usize, line: usize, height: usize, count: usize) -> usize {
     let last = count.saturating_sub(height);
-    let earliest = (at + 1).saturating_sub(height);
-    first.clamp(earliest.min(at), at).min(last.max(earliest.min(at)))
+    let earliest = (line + 1).saturating_sub(height);
+    first.clamp(earliest.min(line), line).min(last.max(earliest.min(line)))
 }
 
 /// Returns the start and end columns of a frame.
 fn span(graph: &Graph, root: usize, frame: usize, columns: u16) -> (u16, u16) {
     let (root, frame) = (graph.frame(root), graph.frame(frame));
     let total = i128::from(root.total.max(1));
-    let column = |at: i64| {
-        let at = (i128::from(at) - i128::from(root.x)) * i128::from(columns) / total;
-        at.clamp(0, i128::from(columns)) as u16
+    let column = |x: i64| {
+        let x = (i128::from(x) - i128::from(root.x)) * i128::from(columns) / total;
+        x.clamp(0, i128::from(columns)) as u16
     };
     (column(frame.x), column(frame.x.saturating_add(frame.total)))
 }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_window_moves_no_more_than_it_must() {
-        for (first, at, height, count, expected) in [
+        for (first, line, height, count, expected) in [
             (0, 0, 10, 100, 0),
             (0, 9, 10, 100, 0),
             (0, 10, 10, 100, 1),
@@ -192,9 +192,9 @@ mod tests {
             (0, 0, 0, 0, 0),
         ] {
             assert_eq!(
-                scrolled(first, at, height, count),
+                scrolled(first, line, height, count),
                 expected,
-                "{first} {at} {height} {count}"
+                "{first} {line} {height} {count}"
             );
         }
     }

@@ -28,7 +28,7 @@ pub(super) enum Pattern {
     /// Lower-case text that is part of the name.
     Part(String),
     /// The complete name, in its exact case.
-    Whole(String),
+    Name(String),
     Regex(Regex),
 }
 
@@ -54,7 +54,7 @@ impl Pattern {
             };
         }
         Ok(Some(match text.strip_prefix('=').map(str::trim) {
-            Some(name) if !name.is_empty() => Self::Whole(name.to_owned()),
+            Some(name) if !name.is_empty() => Self::Name(name.to_owned()),
             _ => Self::Part(text.to_lowercase()),
         }))
     }
@@ -62,7 +62,7 @@ impl Pattern {
     fn matches(&self, name: &str) -> bool {
         match self {
             Self::Part(part) => name.to_lowercase().contains(part),
-            Self::Whole(whole) => name.trim() == whole,
+            Self::Name(expected) => name.trim() == expected,
             Self::Regex(regex) => regex.is_match(name),
         }
     }
@@ -82,7 +82,7 @@ fn expression(text: &str) -> Option<(&str, &str)> {
 
 /// The matching names and frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Matches {
     /// For each name, true if the name matches.
     names: Vec<bool>,
     /// Matching frames that lie within no other match, the largest first.
@@ -91,7 +91,7 @@ pub(super) struct Found {
     pub sum: i64,
 }
 
-impl Found {
+impl Matches {
     /// Searches the frames within `root`.
     pub(super) fn of(graph: &Graph, root: usize, pattern: &Pattern) -> Self {
         let mut names: Vec<bool> = graph.names.iter().map(|name| pattern.matches(&name.text)).collect();
@@ -131,12 +131,12 @@ impl Found {
     /// last match. If `from` is not a match, returns the first match, or the last match if `is_forward` is false.
     pub(super) fn step(&self, from: usize, is_forward: bool) -> Option<usize> {
         let count = self.frames.len();
-        let at = self.frames.iter().position(|frame| *frame == from);
-        let next = match (at, is_forward) {
+        let index = self.frames.iter().position(|frame| *frame == from);
+        let next = match (index, is_forward) {
             (None, true) => 0,
             (None, false) => count.checked_sub(1)?,
-            (Some(at), true) => (at + 1) % count,
-            (Some(at), false) => (at + count - 1) % count,
+            (Some(index), true) => (index + 1) % count,
+            (Some(index), false) => (index + count - 1) % count,
         };
         self.frames.get(next).copied()
     }
@@ -187,24 +187,24 @@ mod tests {
     #[test]
     fn a_match_inside_a_match_is_not_counted_twice() {
         let graph = graph(&[("main;work;work;leaf", 50), ("main;rest", 30), ("total;work", 20)]);
-        let found = Found::of(&graph, ROOT, &pattern("work"));
-        assert_eq!((found.sum, found.frames.len()), (70, 2));
-        let [first, second] = [found.frames[0], found.frames[1]];
+        let matches = Matches::of(&graph, ROOT, &pattern("work"));
+        assert_eq!((matches.sum, matches.frames.len()), (70, 2));
+        let [first, second] = [matches.frames[0], matches.frames[1]];
         assert_eq!(graph.frame(first).total, 50);
         assert_eq!(
             [
-                found.step(ROOT, true),
-                found.step(first, true),
-                found.step(second, true)
+                matches.step(ROOT, true),
+                matches.step(first, true),
+                matches.step(second, true)
             ],
             [Some(first), Some(second), Some(first)]
         );
         assert_eq!(
-            [found.step(ROOT, false), found.step(first, false)],
+            [matches.step(ROOT, false), matches.step(first, false)],
             [Some(second), Some(second)]
         );
-        assert!(found.has(graph.frame(first).name) && !found.has(graph.frame(ROOT).name));
-        let nothing = Found::of(&graph, ROOT, &pattern("nobody"));
+        assert!(matches.has(graph.frame(first).name) && !matches.has(graph.frame(ROOT).name));
+        let nothing = Matches::of(&graph, ROOT, &pattern("nobody"));
         assert_eq!(
             (nothing.step(ROOT, true), nothing.step(ROOT, false), nothing.sum),
             (None, None, 0)
@@ -214,9 +214,9 @@ mod tests {
     #[test]
     fn only_the_zoomed_frame_is_searched() {
         let graph = graph(&[("main;work;leaf", 50), ("rest;leaf", 30)]);
-        let found = Found::of(&graph, frame(&graph, "rest"), &pattern("leaf"));
-        assert_eq!((found.sum, found.frames.len()), (30, 1));
-        let itself = Found::of(&graph, frame(&graph, "rest"), &pattern("rest"));
+        let matches = Matches::of(&graph, frame(&graph, "rest"), &pattern("leaf"));
+        assert_eq!((matches.sum, matches.frames.len()), (30, 1));
+        let itself = Matches::of(&graph, frame(&graph, "rest"), &pattern("rest"));
         assert_eq!((itself.sum, itself.frames), (30, vec![frame(&graph, "rest")]));
     }
 }

@@ -14,7 +14,7 @@ use crate::cli::readers::tui::layout::{Step, scrolled};
 use crate::cli::readers::tui::picture::Picture;
 use crate::cli::readers::tui::rows;
 use crate::cli::readers::tui::rows::{Order, Row};
-use crate::cli::readers::tui::search::{Found, Pattern};
+use crate::cli::readers::tui::search::{Matches, Pattern};
 
 /// Maximum length of a search text, in bytes.
 const MAX_SEARCH_BYTES: usize = 1000;
@@ -54,7 +54,7 @@ pub(super) enum Mode {
     /// The user chooses a profile type.
     Types {
         all: Vec<String>,
-        at: usize,
+        index: usize,
     },
     Help,
 }
@@ -70,7 +70,7 @@ pub(super) struct Message {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Table {
     pub rows: Vec<Row>,
-    pub at: usize,
+    pub selected_row: usize,
     pub first: usize,
     pub order: Order,
 }
@@ -91,8 +91,8 @@ pub(super) struct State {
     /// The search text as the user typed it.
     pub search: String,
     /// The reason why the search text is invalid.
-    pub wrong: Option<String>,
-    pub found: Option<Found>,
+    pub search_error: Option<String>,
+    pub matches: Option<Matches>,
     pub message: Message,
     body: Size,
 }
@@ -109,8 +109,8 @@ impl State {
             first: 0,
             table: Table::default(),
             search: String::new(),
-            wrong: None,
-            found: None,
+            search_error: None,
+            matches: None,
             message: Message::default(),
             body: Size::default(),
         };
@@ -125,7 +125,7 @@ impl State {
 
     /// Returns the selected row.
     pub(super) fn row(&self) -> Option<&Row> {
-        self.table.rows.get(self.table.at)
+        self.table.rows.get(self.table.selected_row)
     }
 
     /// Sets the size of the screen, and scrolls so that the selection is visible.
@@ -139,7 +139,7 @@ impl State {
             .level
             .saturating_sub(graph.frame(self.root()).level);
         self.first = scrolled(self.first, level, height, level + height);
-        self.table.first = scrolled(self.table.first, self.table.at, height, self.table.rows.len());
+        self.table.first = scrolled(self.table.first, self.table.selected_row, height, self.table.rows.len());
     }
 
     /// Shows another picture. Finds the zoomed and the selected frames in it by their paths, and repeats the search.
@@ -181,11 +181,11 @@ impl State {
 
     /// Lets the user choose a profile type.
     pub(super) fn offer(&mut self, all: Vec<String>) {
-        let at = all.iter().position(|kind| *kind == self.picture.kind).unwrap_or(0);
+        let index = all.iter().position(|kind| *kind == self.picture.kind).unwrap_or(0);
         if all.is_empty() {
             self.fail("there are no profile types");
         } else {
-            self.mode = Mode::Types { all, at };
+            self.mode = Mode::Types { all, index };
         }
     }
 
@@ -208,11 +208,11 @@ impl State {
         match &mut self.mode {
             Mode::Browse => return self.browse(key.code),
             Mode::Search { .. } => self.type_search(key.code),
-            Mode::Types { all, at } => match key.code {
-                KeyCode::Up | KeyCode::Char('k') => *at = at.saturating_sub(1),
-                KeyCode::Down | KeyCode::Char('j') => *at = (*at + 1).min(all.len().saturating_sub(1)),
+            Mode::Types { all, index } => match key.code {
+                KeyCode::Up | KeyCode::Char('k') => *index = index.saturating_sub(1),
+                KeyCode::Down | KeyCode::Char('j') => *index = (*index + 1).min(all.len().saturating_sub(1)),
                 KeyCode::Enter => {
-                    let chosen = all.get(*at).cloned();
+                    let chosen = all.get(*index).cloned();
                     self.mode = Mode::Browse;
                     return chosen.map_or(Action::Nothing, Action::Show);
                 }
@@ -299,12 +299,12 @@ impl State {
     fn move_row(&mut self, key: KeyCode) {
         let last = self.table.rows.len().saturating_sub(1);
         let page = usize::from(self.body.height.max(2) - 1);
-        let at = self.table.at;
-        self.table.at = match key {
-            KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => at + 1,
-            KeyCode::PageUp => at.saturating_sub(page),
-            KeyCode::PageDown => at + page,
+        let selected_row = self.table.selected_row;
+        self.table.selected_row = match key {
+            KeyCode::Up | KeyCode::Char('k') => selected_row.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => selected_row + 1,
+            KeyCode::PageUp => selected_row.saturating_sub(page),
+            KeyCode::PageDown => selected_row + page,
             KeyCode::Home | KeyCode::Char('g') => 0,
             KeyCode::End | KeyCode::Char('G') => last,
             KeyCode::Char('s') => {
@@ -315,7 +315,7 @@ impl State {
                 self.show_function();
                 return;
             }
-            _ => at,
+            _ => selected_row,
         }
         .min(last);
     }
@@ -324,11 +324,11 @@ impl State {
     fn sort(&mut self) {
         let graph = &self.picture.graph;
         let table = &mut self.table;
-        let chosen = table.rows.get(table.at).map(|row| row.name);
+        let chosen = table.rows.get(table.selected_row).map(|row| row.name);
         table.order = table.order.next();
         rows::sort(&mut table.rows, graph, table.order);
-        let at = table.rows.iter().position(|row| Some(row.name) == chosen);
-        table.at = at.unwrap_or(0);
+        let selected_row = table.rows.iter().position(|row| Some(row.name) == chosen);
+        table.selected_row = selected_row.unwrap_or(0);
     }
 
     /// Shows the flame graph, and selects the largest frame of the function in the selected row.
@@ -368,40 +368,49 @@ impl State {
     }
 
     fn step_match(&mut self, is_forward: bool) {
-        let Some(found) = &self.found else { return };
+        let Some(matches) = &self.matches else { return };
         if self.view == View::Flames {
-            self.selected = found.step(self.selected, is_forward).unwrap_or(self.selected);
+            self.selected = matches.step(self.selected, is_forward).unwrap_or(self.selected);
             return;
         }
         let rows = self.table.rows.iter().enumerate();
-        let matches: Vec<usize> = rows.filter(|(_, row)| found.has(row.name)).map(|(at, _)| at).collect();
+        let indexes: Vec<usize> = rows
+            .filter(|(_, row)| matches.has(row.name))
+            .map(|(index, _)| index)
+            .collect();
         let next = if is_forward {
-            matches.iter().find(|at| **at > self.table.at).or(matches.first())
+            indexes
+                .iter()
+                .find(|index| **index > self.table.selected_row)
+                .or(indexes.first())
         } else {
-            matches.iter().rfind(|at| **at < self.table.at).or(matches.last())
+            indexes
+                .iter()
+                .rfind(|index| **index < self.table.selected_row)
+                .or(indexes.last())
         };
-        self.table.at = next.copied().unwrap_or(self.table.at);
+        self.table.selected_row = next.copied().unwrap_or(self.table.selected_row);
     }
 
     /// Selects the first row for whose name `is_wanted` returns true, if there is one.
     fn select_row(&mut self, is_wanted: impl Fn(&str) -> bool) {
         let names = &self.picture.graph.names;
-        let at = self.table.rows.iter().position(|row| is_wanted(&names[row.name].text));
-        self.table.at = at.unwrap_or(self.table.at);
+        let selected_row = self.table.rows.iter().position(|row| is_wanted(&names[row.name].text));
+        self.table.selected_row = selected_row.unwrap_or(self.table.selected_row);
     }
 
     /// Recomputes the table and the search after a change of picture or zoom.
     fn refill(&mut self) {
         self.table.rows = rows::rows(&self.picture.graph, self.root(), self.table.order);
-        self.table.at = self.table.at.min(self.table.rows.len().saturating_sub(1));
+        self.table.selected_row = self.table.selected_row.min(self.table.rows.len().saturating_sub(1));
         self.find();
     }
 
     fn find(&mut self) {
         let pattern = Pattern::parse(&self.search);
-        self.wrong = pattern.as_ref().err().map(ToString::to_string);
+        self.search_error = pattern.as_ref().err().map(ToString::to_string);
         let root = self.root();
-        let found = |pattern| Found::of(&self.picture.graph, root, &pattern);
-        self.found = pattern.ok().flatten().map(found);
+        let matches = |pattern| Matches::of(&self.picture.graph, root, &pattern);
+        self.matches = pattern.ok().flatten().map(matches);
     }
 }

@@ -77,7 +77,7 @@ fn a_search_lights_matches_while_it_is_typed_and_steps_through_them() {
     assert_eq!(press(&mut state, "/ q"), Action::Nothing);
     assert_eq!(state.search, "q");
     press(&mut state, "<back> e");
-    assert_eq!(state.found.as_ref().unwrap().sum, 90);
+    assert_eq!(state.matches.as_ref().unwrap().sum, 90);
     press(&mut state, "<enter>");
     assert_eq!(selected(&state), "rest");
     press(&mut state, "n");
@@ -88,9 +88,9 @@ fn a_search_lights_matches_while_it_is_typed_and_steps_through_them() {
     press(&mut state, "/ w o <esc>");
     assert_eq!((state.search.as_str(), &state.mode), ("e", &Mode::Browse));
     press(&mut state, "/ /(/");
-    assert!(state.wrong.is_some() && state.found.is_none());
+    assert!(state.search_error.is_some() && state.matches.is_none());
     press(&mut state, "<enter> <esc>");
-    assert!(state.wrong.is_none() && state.search.is_empty());
+    assert!(state.search_error.is_none() && state.search.is_empty());
     press(&mut state, "n");
 }
 
@@ -116,7 +116,7 @@ fn the_table_is_sorted_searched_and_leads_back_to_the_frames() {
     assert_eq!((state.view, row(&state)), (View::Table, "main"));
     press(&mut state, "s");
     assert_eq!(
-        (state.table.order, state.table.at, row(&state)),
+        (state.table.order, state.table.selected_row, row(&state)),
         (Order::Total, 0, "main")
     );
     press(&mut state, "G");
@@ -133,7 +133,7 @@ fn the_table_is_sorted_searched_and_leads_back_to_the_frames() {
 fn another_picture_keeps_zoom_selection_and_row_where_they_are() {
     let mut state = state();
     press(&mut state, "j j l <enter> j");
-    state.table.at = 1;
+    state.table.selected_row = 1;
     let row_before = row(&state).to_owned();
     state.show(picture(&[
         ("a", 5),

@@ -19,13 +19,13 @@ pub(super) fn clip(text: &str, room: usize) -> Cow<'_, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
     }
-    let short = text.rsplit('/').next().filter(|end| !end.is_empty()).unwrap_or(text);
-    if width(short) <= room {
-        return Cow::Borrowed(short);
+    let file_name = text.rsplit('/').next().filter(|end| !end.is_empty()).unwrap_or(text);
+    if width(file_name) <= room {
+        return Cow::Borrowed(file_name);
     }
     let dots = if room > 4 { ".." } else { "" };
-    let kept = start(short, room - dots.len());
-    Cow::Owned(format!("{kept}{dots}"))
+    let part = start(file_name, room - dots.len());
+    Cow::Owned(format!("{part}{dots}"))
 }
 
 /// Returns the end of a text in at most `room` columns.
@@ -33,19 +33,19 @@ pub(super) fn clip_start(text: &str, room: usize) -> Cow<'_, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
     }
-    let mut kept = "";
-    for (at, _) in text.char_indices().rev() {
-        if width(&text[at..]) + 2 > room {
+    let mut part = "";
+    for (offset, _) in text.char_indices().rev() {
+        if width(&text[offset..]) + 2 > room {
             break;
         }
-        kept = &text[at..];
+        part = &text[offset..];
     }
-    Cow::Owned(format!("..{kept}"))
+    Cow::Owned(format!("..{part}"))
 }
 
 /// Returns the longest start of a text that fits into `room` columns.
 fn start(text: &str, room: usize) -> &str {
-    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+    let ends = text.char_indices().map(|(offset, c)| offset + c.len_utf8());
     let fits = |end: &usize| width(&text[..*end]) <= room;
     let end = ends.take_while(fits).last().unwrap_or(0);
     &text[..end]

@@ -25,9 +25,9 @@ pub enum When {
 pub(super) enum Colours {
     None,
     /// The eight colours of every terminal.
-    Few,
+    Basic,
     /// The 256 colours of most terminals.
-    Many,
+    Indexed,
 }
 
 /// Marks of a frame or row.
@@ -52,9 +52,9 @@ impl Colours {
         if is_off {
             Self::None
         } else if terminal.contains("256color") || set("COLORTERM").is_some() {
-            Self::Many
+            Self::Indexed
         } else {
-            Self::Few
+            Self::Basic
         }
     }
 
@@ -62,7 +62,7 @@ impl Colours {
     pub(super) fn filling(self) -> &'static str {
         match self {
             Self::None => "-",
-            Self::Few | Self::Many => " ",
+            Self::Basic | Self::Indexed => " ",
         }
     }
 
@@ -71,12 +71,16 @@ impl Colours {
         let hue = hue.filter(|_| !mark.is_passed_over);
         let style = match self {
             Self::None => Style::new(),
-            Self::Few => {
-                let background = if mark.is_match { Color::Yellow } else { few(hue) };
+            Self::Basic => {
+                let background = if mark.is_match { Color::Yellow } else { basic(hue) };
                 Style::new().fg(Color::Black).bg(background)
             }
-            Self::Many => {
-                let background = if mark.is_match { Color::Indexed(220) } else { many(hue) };
+            Self::Indexed => {
+                let background = if mark.is_match {
+                    Color::Indexed(220)
+                } else {
+                    indexed(hue)
+                };
                 Style::new().fg(Color::Indexed(16)).bg(background)
             }
         };
@@ -87,7 +91,7 @@ impl Colours {
     pub(super) fn error(self) -> Style {
         match self {
             Self::None => Style::new().add_modifier(Modifier::BOLD),
-            Self::Few | Self::Many => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
+            Self::Basic | Self::Indexed => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
         }
     }
 }
@@ -107,7 +111,7 @@ fn modifiers(mark: Mark) -> Modifier {
     modifiers
 }
 
-fn few(hue: Option<Hue>) -> Color {
+fn basic(hue: Option<Hue>) -> Color {
     const COLOURS: [Color; 5] = [Color::Red, Color::Green, Color::Cyan, Color::Blue, Color::Magenta];
     match hue {
         Some(hue) if !hue.is_pale => COLOURS.get(hue.degrees as usize / 72).copied().unwrap_or(Color::Red),
@@ -116,21 +120,21 @@ fn few(hue: Option<Hue>) -> Color {
 }
 
 /// Returns the colour of the 256-colour cube that is nearest to a light colour of this hue.
-fn many(hue: Option<Hue>) -> Color {
+fn indexed(hue: Option<Hue>) -> Color {
     let Some(hue) = hue else {
         return Color::Indexed(252);
     };
     let (saturation, lightness) = if hue.is_pale { (0.15, 0.82) } else { (0.65, 0.76) };
     let chroma = (1.0 - (2.0 * lightness - 1.0_f64).abs()) * saturation;
     // The value of a channel: full within 60 degrees of its hue, and falling to the minimum at 120 degrees.
-    let channel = |around: f64| {
-        let distance = (f64::from(hue.degrees) - around).rem_euclid(360.0);
+    let channel = |centre: f64| {
+        let distance = (f64::from(hue.degrees) - centre).rem_euclid(360.0);
         let distance = distance.min(360.0 - distance);
         let share = (2.0 - distance / 60.0).clamp(0.0, 1.0);
         lightness - chroma / 2.0 + chroma * share
     };
     let step = |value: f64| (value * 5.0).round().clamp(0.0, 5.0) as u8;
-    let [red, green, blue] = [0.0, 120.0, 240.0].map(|around| step(channel(around)));
+    let [red, green, blue] = [0.0, 120.0, 240.0].map(|centre| step(channel(centre)));
     Color::Indexed(16 + 36 * red + 6 * green + blue)
 }
 
@@ -147,23 +151,26 @@ mod tests {
 
     #[test]
     fn the_environment_says_which_colours_there_are() {
-        let of = |when, set: &[(&str, &str)]| {
+        let colours = |when, set: &[(&str, &str)]| {
             Colours::of(when, |name| {
-                let found = set.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
+                let variable = set.iter().find(|(key, _)| *key == name);
+                variable.map(|(_, value)| (*value).to_owned())
             })
         };
-        let many = ("TERM", "xterm-256color");
-        assert_eq!(of(When::Auto, &[many]), Colours::Many);
+        let variable = ("TERM", "xterm-256color");
+        assert_eq!(colours(When::Auto, &[variable]), Colours::Indexed);
         assert_eq!(
-            of(When::Auto, &[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
-            Colours::Many
+            colours(When::Auto, &[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
+            Colours::Indexed
         );
-        assert_eq!(of(When::Auto, &[("TERM", "screen"), ("NO_COLOR", "")]), Colours::Few);
-        assert_eq!(of(When::Auto, &[many, ("NO_COLOR", "1")]), Colours::None);
-        assert_eq!(of(When::Auto, &[("TERM", "dumb")]), Colours::None);
-        assert_eq!(of(When::Always, &[many, ("NO_COLOR", "1")]), Colours::Many);
-        assert_eq!(of(When::Never, &[many]), Colours::None);
+        assert_eq!(
+            colours(When::Auto, &[("TERM", "screen"), ("NO_COLOR", "")]),
+            Colours::Basic
+        );
+        assert_eq!(colours(When::Auto, &[variable, ("NO_COLOR", "1")]), Colours::None);
+        assert_eq!(colours(When::Auto, &[("TERM", "dumb")]), Colours::None);
+        assert_eq!(colours(When::Always, &[variable, ("NO_COLOR", "1")]), Colours::Indexed);
+        assert_eq!(colours(When::Never, &[variable]), Colours::None);
     }
 
     #[test]
@@ -181,11 +188,11 @@ mod tests {
 
     #[test]
     fn a_package_has_the_same_light_colour_in_every_frame() {
-        assert_eq!(many(hue(0)), Color::Indexed(16 + 36 * 5 + 6 * 3 + 3));
-        assert_eq!(many(hue(120)), Color::Indexed(16 + 36 * 3 + 6 * 5 + 3));
-        assert_eq!(many(None), Color::Indexed(252));
+        assert_eq!(indexed(hue(0)), Color::Indexed(16 + 36 * 5 + 6 * 3 + 3));
+        assert_eq!(indexed(hue(120)), Color::Indexed(16 + 36 * 3 + 6 * 5 + 3));
+        assert_eq!(indexed(None), Color::Indexed(252));
         assert_eq!(
-            [few(hue(0)), few(hue(359)), few(None)],
+            [basic(hue(0)), basic(hue(359)), basic(None)],
             [Color::Red, Color::Magenta, Color::Gray]
         );
     }

@@ -300,13 +300,16 @@ mod tests {
 
     #[test]
     fn the_folder_of_the_data_is_known_unless_a_file_may_name_it() {
-        let of = |flags: &[&str]| {
+        let data_folder = |flags: &[&str]| {
             let args = Line::parse_from([&["serve"], flags].concat()).serve;
             args.known_data().map(Path::to_owned)
         };
-        assert_eq!(of(&[]), Some(DEFAULT_DATA.into()));
-        assert_eq!(of(&["--config", "server.yaml"]), None);
-        assert_eq!(of(&["--config", "server.yaml", "--data", "x"]), Some("x".into()));
+        assert_eq!(data_folder(&[]), Some(DEFAULT_DATA.into()));
+        assert_eq!(data_folder(&["--config", "server.yaml"]), None);
+        assert_eq!(
+            data_folder(&["--config", "server.yaml", "--data", "x"]),
+            Some("x".into())
+        );
     }
 
     #[test]
@@ -322,17 +325,17 @@ mod tests {
         let file = folder.path().join("server.yaml");
         let text = "server: {memory_limit: 1GiB}\nsql: {max_memory: 700MiB}\nlimits: {ingestion_body_limit_mb: 100}\n";
         std::fs::write(&file, text).unwrap();
-        let of = |flags: &[&str]| {
+        let options_with = |flags: &[&str]| {
             let words = [&["serve", "--config", file.to_str().unwrap()], flags].concat();
             options(Line::parse_from(words).serve)
         };
-        let from_file = of(&[]).unwrap();
+        let from_file = options_with(&[]).unwrap();
         assert_eq!(from_file.memory.bytes(), 1 << 30);
         assert_eq!(from_file.query.memory_bytes, 700 << 20);
         assert_eq!(from_file.http.limits.body_bytes, 100 << 20);
-        let from_flag = of(&["--memory-limit", "128MiB"]).unwrap();
+        let from_flag = options_with(&["--memory-limit", "128MiB"]).unwrap();
         assert!(from_flag.query.block_cache_bytes < from_file.query.block_cache_bytes);
-        let error = of(&["--memory-limit", "1MiB"]).unwrap_err().to_string();
+        let error = options_with(&["--memory-limit", "1MiB"]).unwrap_err().to_string();
         assert!(error.contains("--memory-limit"), "{error}");
     }
 
@@ -364,21 +367,23 @@ mod tests {
         let options = postgres_options(file.postgres, None, &several, None).unwrap().unwrap();
         assert_eq!(options.users[0].tenants, ["one".parse().unwrap()]);
         assert!(options.tls.is_none() && options.multi_tenant);
-        let wrong = |text: &str| {
+        let postgres_error = |text: &str| {
             let file = config::parse(text).unwrap();
             let address = Some("127.0.0.1:0".to_owned());
             postgres_options(file.postgres, address, &ServerOptions::default(), None)
                 .unwrap_err()
                 .to_string()
         };
-        assert!(wrong("postgres:\n  tls:\n    cert_file: a.pem\n").contains("both"));
-        assert!(wrong("postgres:\n  tls:\n    cert_file: a\n    key_file: b\n    mode: maybe\n").contains("maybe"));
-        assert!(wrong("postgres:\n  users:\n    - name: ada\n").contains("password"));
+        assert!(postgres_error("postgres:\n  tls:\n    cert_file: a.pem\n").contains("both"));
+        assert!(
+            postgres_error("postgres:\n  tls:\n    cert_file: a\n    key_file: b\n    mode: maybe\n").contains("maybe")
+        );
+        assert!(postgres_error("postgres:\n  users:\n    - name: ada\n").contains("password"));
         let admin = |text: &str| admin_tokens(config::parse(text).unwrap().admin);
         let tokens = "admin:\n  tokens:\n    - name: ops\n";
-        let found = admin(&format!("{tokens}      token: 0123456789abcdef\n")).unwrap();
+        let ops = admin(&format!("{tokens}      token: 0123456789abcdef\n")).unwrap();
         assert_eq!(
-            (found[0].name.as_str(), found[0].tenants.as_slice()),
+            (ops[0].name.as_str(), ops[0].tenants.as_slice()),
             ("ops", [TenantId::anonymous()].as_slice())
         );
         for (line, word) in [

@@ -266,8 +266,8 @@ async fn a_token_deletes_what_it_selects_of_its_tenants_and_nothing_else() {
         ),
         ("short", ops, &json!("{}"), 400, "JSON"),
     ] {
-        let (found, answer) = site.delete(tenant, token, body).await;
-        assert_eq!(found, status, "{tenant} {body}: {answer}");
+        let (answer_status, answer) = site.delete(tenant, token, body).await;
+        assert_eq!(answer_status, status, "{tenant} {body}: {answer}");
         assert!(answer["message"].as_str().unwrap().contains(word), "{answer}");
     }
     assert_eq!(site.left().await, [(2, 2), (2, 2), (2, 2)]);

@@ -35,7 +35,10 @@ pub(super) async fn read_file(
 /// Lists the files that the tenant has uploaded, the oldest first.
 pub(super) async fn listed(state: &ServerState, tenant: TenantId) -> Result<Vec<UploadId>, ConnectError> {
     let files = with_shelf(state, move |shelf| shelf.list(&tenant, FOLDER).map_err(shelf_error)).await?;
-    Ok(files.iter().filter_map(|kept| UploadId::parse(&kept.name)).collect())
+    Ok(files
+        .iter()
+        .filter_map(|stored| UploadId::parse(&stored.name))
+        .collect())
 }
 
 /// Stores a file. If the tenant has too many files, removes its oldest ones.
@@ -61,7 +64,7 @@ fn make_room(shelf: &Shelf, tenant: &TenantId, id: &UploadId, file: &[u8]) -> Re
     }
     shelf.exclusively(|| {
         let files = shelf.list(tenant, FOLDER).map_err(shelf_error)?;
-        let mut bytes: u64 = files.iter().map(|kept| kept.size).sum();
+        let mut bytes: u64 = files.iter().map(|stored| stored.size).sum();
         let mut count = files.len();
         for oldest in files {
             if count < MAX_FILES && bytes + size <= MAX_BYTES {

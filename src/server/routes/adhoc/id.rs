@@ -23,7 +23,7 @@ impl UploadId {
     pub(super) fn new(now_ms: i64, name: &str) -> Self {
         let chance = Uuid::new_v4().as_u128() & ((1 << CHANCE_BITS) - 1);
         let stamp = u128::from(now_ms.max(0) as u64) << CHANCE_BITS | chance;
-        let digit = |place: usize| char::from(DIGITS[(stamp >> (5 * place)) as usize & 31]);
+        let digit = |position: usize| char::from(DIGITS[(stamp >> (5 * position)) as usize & 31]);
         let stamp: String = (0..STAMP_CHARS).rev().map(digit).collect();
         let safe = |character: char| if is_safe(character) { character } else { '_' };
         let name: String = name.chars().take(MAX_NAME_CHARS).map(safe).collect();
@@ -52,7 +52,7 @@ impl UploadId {
     /// Returns the time of the upload in Unix milliseconds.
     pub(super) fn time_ms(&self) -> i64 {
         let stamp = self.0.bytes().take(STAMP_CHARS).fold(0u128, |stamp, byte| {
-            let digit = DIGITS.iter().position(|known| *known == byte).unwrap_or(0);
+            let digit = DIGITS.iter().position(|candidate| *candidate == byte).unwrap_or(0);
             stamp << 5 | digit as u128
         });
         (stamp >> CHANCE_BITS) as i64
@@ -81,7 +81,7 @@ mod tests {
     fn what_could_leave_the_folder_is_no_id() {
         let stamp = "01HF".to_owned() + &"0".repeat(22);
         assert!(UploadId::parse(&format!("{stamp}-a")).is_some());
-        for wrong in [
+        for text in [
             "",
             "..",
             "../../VERSION",
@@ -90,7 +90,7 @@ mod tests {
             &format!("{stamp}/a"),
             &"\u{e9}".repeat(14),
         ] {
-            assert_eq!(UploadId::parse(wrong), None, "{wrong}");
+            assert_eq!(UploadId::parse(text), None, "{text}");
         }
         assert_eq!(UploadId::parse(&format!("{stamp}-{}", "a".repeat(65))), None);
         assert_eq!(UploadId::parse(&format!("{}I-a", &stamp[1..])), None);

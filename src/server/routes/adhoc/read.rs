@@ -56,9 +56,9 @@ impl OpenedFile {
     pub(super) fn types(&self) -> Vec<ProfileType> {
         let mut types: Vec<ProfileType> = Vec::new();
         for profile in &self.profiles {
-            for found in types_of(profile) {
-                if !types.contains(&found) {
-                    types.push(found);
+            for profile_type in types_of(profile) {
+                if !types.contains(&profile_type) {
+                    types.push(profile_type);
                 }
             }
         }
@@ -74,7 +74,9 @@ impl OpenedFile {
     ) -> Result<(Tree, Charge), ConnectError> {
         let weigh = move |profiles: Vec<DecodedProfile>| {
             let indexes = profile_indexes(&profiles, &chosen);
-            let columns = indexes.iter().map(|(at, _)| profiles[*at].columns.get());
+            let columns = indexes
+                .iter()
+                .map(|(profile_index, _)| profiles[*profile_index].columns.get());
             let frames = columns.fold(0, |sum: usize, profile| sum.saturating_add(frames(profile)));
             if frames > MAX_FRAMES {
                 return Err(ConnectError::too_large(format!(
@@ -84,8 +86,8 @@ impl OpenedFile {
             Ok(((profiles, indexes), frames * FRAME_BYTES))
         };
         let make = move |(profiles, indexes): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
-            for (at, index) in indexes {
-                tree.insert_profile(profiles[at].columns.get(), index);
+            for (profile_index, index) in indexes {
+                tree.insert_profile(profiles[profile_index].columns.get(), index);
             }
             Ok(tree)
         };
@@ -140,10 +142,12 @@ pub(super) fn choose(types: &[ProfileType], requested: Option<&str>) -> Result<P
 }
 
 /// Returns the indexes of the profiles of a type, each with the index of the type in the profile.
-fn profile_indexes(profiles: &[DecodedProfile], wanted: &ProfileType) -> Vec<(usize, usize)> {
-    let place = |profile: &DecodedProfile| types_of(profile).position(|own| own == *wanted);
-    let found = profiles.iter().enumerate();
-    found.filter_map(|(at, profile)| Some((at, place(profile)?))).collect()
+fn profile_indexes(profiles: &[DecodedProfile], requested: &ProfileType) -> Vec<(usize, usize)> {
+    let type_index = |profile: &DecodedProfile| types_of(profile).position(|own| own == *requested);
+    let enumerated = profiles.iter().enumerate();
+    enumerated
+        .filter_map(|(profile_index, profile)| Some((profile_index, type_index(profile)?)))
+        .collect()
 }
 
 fn types_of(profile: &DecodedProfile) -> impl Iterator<Item = ProfileType> {
@@ -167,9 +171,9 @@ fn frames(profile: &Profile<'_>) -> usize {
         .iter()
         .map(|location| profile.lines_of(location).len().max(1))
         .collect();
-    let of = |location: &u32| lines.get(*location as usize).copied().unwrap_or(1);
+    let frame_count = |location: &u32| lines.get(*location as usize).copied().unwrap_or(1);
     profile
         .sample_locations
         .iter()
-        .fold(0, |sum: usize, location| sum.saturating_add(of(location)))
+        .fold(0, |sum: usize, location| sum.saturating_add(frame_count(location)))
 }

@@ -156,8 +156,8 @@ impl ShowQuery {
     fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let get = |name: &str| {
-            let found = pairs.iter().find(|(key, _)| key == name);
-            found.map_or("", |(_, value)| value.as_str())
+            let pair = pairs.iter().find(|(key, _)| key == name);
+            pair.map_or("", |(_, value)| value.as_str())
         };
         let time_ms = |name: &str| {
             let nanos = at_time::read(name, get(name), now_nanos)?;
@@ -208,8 +208,8 @@ mod tests {
             }),
         };
         assert_eq!(requested.unwrap(), expected);
-        for wrong in ["maxNodes=many", "baseline=%7B%7D&from=yesterday-ish"] {
-            assert_eq!(read(wrong).unwrap_err().status, 400, "{wrong}");
+        for query in ["maxNodes=many", "baseline=%7B%7D&from=yesterday-ish"] {
+            assert_eq!(read(query).unwrap_err().status, 400, "{query}");
         }
     }
 

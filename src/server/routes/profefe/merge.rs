@@ -46,9 +46,13 @@ struct Selection {
 }
 
 /// Merges the profiles of a range.
-pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<MergedProfile, Refusal> {
-    let (matchers, range) = (matchers(&wanted)?, range(&wanted));
-    let word = wanted.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;
+pub(super) async fn of_range(
+    state: &ServerState,
+    tenants: &Tenants,
+    requested: Wanted,
+) -> Result<MergedProfile, Refusal> {
+    let (matchers, range) = (matchers(&requested)?, range(&requested));
+    let word = requested.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;
     let work = async {
         let by_type = [PROFILE_TYPE.to_owned()];
         let sets = state
@@ -89,12 +93,12 @@ pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<Stri
         };
         let types: BTreeSet<&str> = profiles
             .iter()
-            .flat_map(|kept| &kept.types)
+            .flat_map(|profile| &profile.types)
             .map(ProfileTypeId::as_str)
             .collect();
-        let times = profiles.iter().map(|kept| kept.time_us);
+        let times = profiles.iter().map(|profile| profile.time_us);
         let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
-        let durations = profiles.iter().map(|kept| kept.duration_ns);
+        let durations = profiles.iter().map(|profile| profile.duration_ns);
         let selection = Selection {
             types: types.into_iter().filter_map(|id| id.parse().ok()).collect(),
             matchers: Vec::new(),
@@ -130,7 +134,7 @@ async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Res
             limit: 0,
         };
         let profiles = state.engine.kept_profiles(tenants, query).await?;
-        let known: HashSet<&str> = profiles.iter().map(|kept| kept.id.as_ref()).collect();
+        let known: HashSet<&str> = profiles.iter().map(|profile| profile.id.as_ref()).collect();
         if known.len() == requested.len() {
             return Ok(profiles);
         }
@@ -172,14 +176,14 @@ async fn merged(
 
 /// Fails if the types differ in name or period, because one profile cannot contain them.
 fn check(types: &[ProfileType]) -> Result<(), ConnectError> {
-    let whole = |of_type: &ProfileType| {
+    let kind_of = |of_type: &ProfileType| {
         (
             of_type.name.clone(),
             of_type.period_type.clone(),
             of_type.period_unit.clone(),
         )
     };
-    let kinds: BTreeSet<_> = types.iter().map(whole).collect();
+    let kinds: BTreeSet<_> = types.iter().map(kind_of).collect();
     if kinds.len() > 1 {
         let kinds: Vec<String> = kinds
             .into_iter()
@@ -216,8 +220,8 @@ fn joined(parts: &[Vec<u8>], time_nanos: i64, duration_nanos: i64, shown: &str) 
     let default = profile
         .sample_types
         .iter()
-        .find(|of| of.kind == shown)
+        .find(|sample_type| sample_type.kind == shown)
         .or(profile.sample_types.last());
-    profile.default_sample_type = default.map_or("", |of| of.kind);
+    profile.default_sample_type = default.map_or("", |sample_type| sample_type.kind);
     Ok(pprof::gzip(&pprof::encode(&profile)))
 }

@@ -57,12 +57,12 @@ async fn accept(State(state): State<ServerState>, request: Request<Body>) -> Res
 async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
-        let wanted = Wanted::parse(&query.unwrap_or_default())?;
-        let found = responses::find(&state, &tenants, wanted).await?;
-        if found.is_empty() {
+        let requested = Wanted::parse(&query.unwrap_or_default())?;
+        let profiles = responses::find(&state, &tenants, requested).await?;
+        if profiles.is_empty() {
             return Err(Refusal::nothing());
         }
-        json_of(&state, &headers, found.len(), found).await
+        json_of(&state, &headers, profiles.len(), profiles).await
     };
     answer.await.unwrap_or_else(refuse)
 }
@@ -70,8 +70,8 @@ async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(que
 async fn merge_of_range(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
-        let wanted = Wanted::parse_merge(&query.unwrap_or_default())?;
-        pprof_of(&state, merge::of_range(&state, &tenants, wanted).await?)
+        let requested = Wanted::parse_merge(&query.unwrap_or_default())?;
+        pprof_of(&state, merge::of_range(&state, &tenants, requested).await?)
     };
     answer.await.unwrap_or_else(refuse)
 }
@@ -97,11 +97,11 @@ fn ids_of(path: &str) -> Result<Vec<String>, Refusal> {
 async fn services(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
-        let found = responses::services(&state, &tenants).await?;
-        if found.is_empty() {
+        let service_names = responses::services(&state, &tenants).await?;
+        if service_names.is_empty() {
             return Err(Refusal::nothing());
         }
-        json_of(&state, &headers, found.len(), found).await
+        json_of(&state, &headers, service_names.len(), service_names).await
     };
     answer.await.unwrap_or_else(refuse)
 }
@@ -192,12 +192,12 @@ mod tests {
 
     #[test]
     fn ids_stand_at_the_end_of_a_path_with_a_plus_between_them() {
-        let of = |path: &str| ids_of(path).map_err(|refusal| refusal.status);
-        assert_eq!(of("/api/0/profiles/a"), Ok(vec!["a".to_owned()]));
-        let several = of("/profile/api/0/profiles/P0.shop/1/b%2Cv=1+c%2Bd");
+        let ids = |path: &str| ids_of(path).map_err(|refusal| refusal.status);
+        assert_eq!(ids("/api/0/profiles/a"), Ok(vec!["a".to_owned()]));
+        let several = ids("/profile/api/0/profiles/P0.shop/1/b%2Cv=1+c%2Bd");
         assert_eq!(several, Ok(vec!["P0.shop/1/b,v=1".to_owned(), "c+d".to_owned()]));
-        for bad in ["/api/0/profiles/", "/api/0/profiles/a++b", "/api/0/profiles/+a"] {
-            assert_eq!(of(bad), Err(400), "{bad}");
+        for path in ["/api/0/profiles/", "/api/0/profiles/a++b", "/api/0/profiles/+a"] {
+            assert_eq!(ids(path), Err(400), "{path}");
         }
     }
 }

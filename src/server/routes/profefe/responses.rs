@@ -24,9 +24,10 @@ pub(super) async fn find(
         limit: requested.limit,
     };
     let work = async { Ok::<_, ConnectError>(state.engine.kept_profiles(tenants, query).await?) };
-    let found = state.engine.admitted(Box::pin(work)).await?;
-    let answer = |kept: &KeptProfile| ProfileAnswer::new(&kept.id, type_word(kept), &kept.labels, kept.time_us);
-    Ok(found.iter().map(answer).collect())
+    let profiles = state.engine.admitted(Box::pin(work)).await?;
+    let answer =
+        |profile: &KeptProfile| ProfileAnswer::new(&profile.id, type_word(profile), &profile.labels, profile.time_us);
+    Ok(profiles.iter().map(answer).collect())
 }
 
 /// Returns all services, sorted. If the server limits the length of the time range of a query, the list contains only
@@ -62,8 +63,8 @@ pub(super) fn matchers(requested: &Wanted) -> Result<Vec<Matcher>, Refusal> {
 
 /// Returns the time range of a request, including its last second.
 pub(super) fn range(requested: &Wanted) -> TimeRange {
-    let after = requested.to.saturating_add(1);
-    TimeRange::new(requested.from.saturating_mul(1000), after.saturating_mul(1000))
+    let end = requested.to.saturating_add(1);
+    TimeRange::new(requested.from.saturating_mul(1000), end.saturating_mul(1000))
 }
 
 /// Returns the profile names that belong to a type of profefe, or all names for `None`.
@@ -76,7 +77,7 @@ pub(super) fn names(word: Option<&'static TypeWord>) -> TypeNames {
 }
 
 /// Returns the type of a profile in profefe's terms.
-pub(super) fn type_word(kept: &KeptProfile) -> &'static TypeWord {
-    let first = kept.types.first().map_or("", |of_type| of_type.as_str());
+pub(super) fn type_word(profile: &KeptProfile) -> &'static TypeWord {
+    let first = profile.types.first().map_or("", |of_type| of_type.as_str());
     TypeWord::of_name(first.split(':').next().unwrap_or_default())
 }

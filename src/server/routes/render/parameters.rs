@@ -128,8 +128,8 @@ impl Parameters {
 
     /// Returns the first value of this name, or an empty text if there is none.
     fn get(&self, name: &str) -> &str {
-        let found = self.0.iter().find(|(key, _)| key == name);
-        found.map_or("", |(_, value)| value.as_str())
+        let pair = self.0.iter().find(|(key, _)| key == name);
+        pair.map_or("", |(_, value)| value.as_str())
     }
 
     fn side(&self, [query, from, until]: [&'static str; 3], now_nanos: i64) -> Result<Side, ConnectError> {
@@ -204,13 +204,16 @@ mod tests {
             (read.aggregation, read.format),
             (Aggregation::Average, RenderFormat::Dot)
         );
-        let odd = render("query=cpu&aggregation=median&format=collapsed");
-        assert_eq!((odd.aggregation, odd.format), (Aggregation::Sum, RenderFormat::Json));
+        let fallback = render("query=cpu&aggregation=median&format=collapsed");
+        assert_eq!(
+            (fallback.aggregation, fallback.format),
+            (Aggregation::Sum, RenderFormat::Json)
+        );
     }
 
     #[test]
     fn node_limits_have_two_names_and_what_is_no_number_is_none() {
-        for (given, limit) in [
+        for (parameters, limit) in [
             ("", None),
             ("&maxNodes=7", Some(7)),
             ("&max-nodes=8", Some(8)),
@@ -220,7 +223,11 @@ mod tests {
             ("&maxNodes=many", None),
             ("&maxNodes=-1", Some(-1)),
         ] {
-            assert_eq!(render(&format!("query=cpu{given}")).max_nodes, limit, "{given}");
+            assert_eq!(
+                render(&format!("query=cpu{parameters}")).max_nodes,
+                limit,
+                "{parameters}"
+            );
         }
     }
 

@@ -149,8 +149,8 @@ fn label_range(state: &ServerState, query: &LabelQuery) -> TimeRange {
     }
     let longest = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
     let now = chrono::Utc::now().timestamp_millis();
-    let until = query.until_ms.unwrap_or(now);
-    TimeRange::new(query.from_ms.unwrap_or(until.saturating_sub(longest)), until)
+    let end = query.until_ms.unwrap_or(now);
+    TimeRange::new(query.from_ms.unwrap_or(end.saturating_sub(longest)), end)
 }
 
 async fn stack_query(state: &ServerState, side: Side) -> Result<StackQuery, ConnectError> {

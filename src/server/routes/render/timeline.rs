@@ -60,8 +60,8 @@ pub(super) fn timeline(points: &[(i64, f64)], range: TimeRange, step: i64) -> Ti
     let length = usize::try_from((end - start) / step_ms).unwrap_or(0);
     let mut samples = vec![0; length];
     for (time, value) in points {
-        let place = usize::try_from((time - start).div_euclid(step_ms)).ok();
-        if let Some(sample) = place.and_then(|place| samples.get_mut(place)) {
+        let index = usize::try_from((time - start).div_euclid(step_ms)).ok();
+        if let Some(sample) = index.and_then(|index| samples.get_mut(index)) {
             *sample = *value as u64;
         }
     }
@@ -160,15 +160,15 @@ mod tests {
             points: vec![(15_000, value)],
             exemplars: BTreeMap::new(),
         };
-        let both = [series(&[], 1.0), series(&[("region", "eu")], 2.0)];
-        let lines = by_label(&both, "region", range, 15).unwrap();
+        let all_series = [series(&[], 1.0), series(&[("region", "eu")], 2.0)];
+        let lines = by_label(&all_series, "region", range, 15).unwrap();
         let samples: Vec<_> = lines
             .iter()
             .map(|(value, line)| (value.as_str(), line.samples.clone()))
             .collect();
         assert_eq!(samples, [("*", vec![0, 1]), ("eu", vec![0, 2])]);
-        let many = vec![series(&[], 1.0); MAX_VALUES / 3 + 1];
-        let error = by_label(&many, "pod", range, 15).unwrap_err();
+        let large_list = vec![series(&[], 1.0); MAX_VALUES / 3 + 1];
+        let error = by_label(&large_list, "pod", range, 15).unwrap_err();
         assert!(
             error.status == 400 && error.message.contains("333334 values of `pod`"),
             "{error}"
