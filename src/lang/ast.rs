@@ -126,7 +126,7 @@ pub enum ExpressionKind {
         /// The token of the operator.
         operator: TokenKind,
         /// Byte offset of the operator.
-        at: usize,
+        operator_offset: usize,
         /// The operand on the left of the operator.
         left: Box<Expression>,
         /// The operand on the right of the operator.

@@ -124,12 +124,12 @@ pub use choices;
 
 /// Returns the choice whose text is `value`.
 pub fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) -> Result<T, ArgumentError> {
-    let given = text(value).unwrap_or_default();
-    let found = choices.iter().find(|(choice, _)| *choice == &*given);
-    found.map(|(_, chosen)| *chosen).ok_or_else(|| {
+    let argument = text(value).unwrap_or_default();
+    let entry = choices.iter().find(|(choice, _)| *choice == &*argument);
+    entry.map(|(_, chosen)| *chosen).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
         wrong(format!(
-            "unknown {name} \"{given}\": must be one of {}",
+            "unknown {name} \"{argument}\": must be one of {}",
             names.join(", ")
         ))
     })

@@ -111,14 +111,18 @@ impl<T: FromBody> FromBlocks for Vec<T> {
 
     fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors> {
         let mut all = Vec::with_capacity(blocks.len());
-        let mut wrong = ArgumentErrors::default();
+        let mut all_errors = ArgumentErrors::default();
         for (index, block) in blocks.iter().enumerate() {
             match T::from_block(block) {
                 Ok(read) => all.push(read),
-                Err(errors) => wrong.0.extend(errors.in_body(&format!("{name}[{index}]")).0),
+                Err(errors) => all_errors.0.extend(errors.in_body(&format!("{name}[{index}]")).0),
             }
         }
-        if all.len() == blocks.len() { Ok(all) } else { Err(wrong) }
+        if all.len() == blocks.len() {
+            Ok(all)
+        } else {
+            Err(all_errors)
+        }
     }
 }
 
@@ -250,14 +254,14 @@ macro_rules! arguments {
                 $( let $field = reader.attribute::<$type>($crate::body::key!($field $($key)?)); )*
                 $($( let $block = reader.blocks::<$block_type>($crate::body::key!($block $($block_key)?)); )*)?
                 $($( let $shared = reader.shared::<$shared_type>(); )*)?
-                let whole = || Some(Self {
+                let arguments = || Some(Self {
                     $( $field: $field?, )*
                     $($( $block: $block?, )*)?
                     $($( $shared: $shared?, )*)?
                 });
-                let whole = reader.finish(whole())?;
-                $( $check(&whole)?; )?
-                Ok(whole)
+                let arguments = reader.finish(arguments())?;
+                $( $check(&arguments)?; )?
+                Ok(arguments)
             }
         }
     };
@@ -404,10 +408,10 @@ mod tests {
         let attributes: Vec<String> = Example::SCHEMA
             .attributes
             .iter()
-            .map(|own| {
+            .map(|attribute| {
                 format!(
                     "{} {:?} {} {:?} {}",
-                    own.name, own.kind, own.required, own.default, own.doc
+                    attribute.name, attribute.kind, attribute.required, attribute.default, attribute.doc
                 )
             })
             .collect();
@@ -421,10 +425,10 @@ mod tests {
                 "type String false Some(\"\\\"pod\\\"\") The kind of objects to find.",
             ]
         );
-        let [inner, more] = Example::SCHEMA.blocks else {
+        let [inner, repeated] = Example::SCHEMA.blocks else {
             panic!("two blocks");
         };
-        assert!(inner.implied && !inner.many && more.many && more.labelled && !more.implied);
+        assert!(inner.implied && !inner.many && repeated.many && repeated.labelled && !repeated.implied);
         assert_eq!((inner.name, inner.defaults), ("inner.one", &[("size", "7")][..]));
     }
 

@@ -72,12 +72,12 @@ impl Code {
 
     fn example(&self, kind: &str) -> Option<Example> {
         let mut rest = self.texts().1;
-        while let Some(at) = rest.find("```") {
-            let (head, body) = rest[at + 3..].split_once('\n')?;
+        while let Some(start) = rest.find("```") {
+            let (head, body) = rest[start + 3..].split_once('\n')?;
             let end = body.find("```")?;
             let mut words = head.splitn(3, ' ');
-            let (language, found, how) = (words.next()?, words.next(), words.next().unwrap_or_default());
-            if found == Some(kind) {
+            let (language, example_kind, how) = (words.next()?, words.next(), words.next().unwrap_or_default());
+            if example_kind == Some(kind) {
                 return Some(Example {
                     language,
                     how,

@@ -280,8 +280,8 @@ mod tests {
             convert(&Value::Number(Number::Float(0.1)), &Kind::String),
             Ok(Value::string("0.1"))
         );
-        for bad in ["", "x", "-1.5", "1_000"] {
-            assert!(convert(&Value::string(bad), &Kind::Float).is_err(), "{bad}");
+        for text in ["", "x", "-1.5", "1_000"] {
+            assert!(convert(&Value::string(text), &Kind::Float).is_err(), "{text}");
         }
         assert!(convert(&Value::Bool(true), &Kind::String).is_err());
         assert!(convert(&Value::Secret("x".into()), &Kind::String).is_err());
@@ -294,8 +294,8 @@ mod tests {
             ("a", Value::Number(Number::Int(1))),
             ("b", Value::Bool(true)),
         ])]);
-        let want = Value::array([Value::object([("a", Value::string("1")), ("b", Value::string("true"))])]);
-        assert_eq!(convert(&value, &TARGETS), Ok(want));
+        let expected = Value::array([Value::object([("a", Value::string("1")), ("b", Value::string("true"))])]);
+        assert_eq!(convert(&value, &TARGETS), Ok(expected));
         let error = convert(
             &Value::array([Value::object([("a", Value::Secret("x".into()))])]),
             &TARGETS,

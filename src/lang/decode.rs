@@ -74,16 +74,16 @@ type SharedDefaults = Arc<[(Arc<str>, Option<Value>)]>;
 type Overrides = &'static [(&'static str, &'static str)];
 
 impl Defaults {
-    fn of(&self, schema: &'static Schema, overrides: Overrides) -> SharedDefaults {
+    fn get(&self, schema: &'static Schema, overrides: Overrides) -> SharedDefaults {
         let key = (
             (schema.attributes.as_ptr() as usize, schema.attributes.len()),
             (overrides.as_ptr() as usize, overrides.len()),
         );
         let work_out = || {
             let default = |attribute: &Attribute| {
-                let mut wrong = Diagnostics::new();
-                let value = default_value(attribute, overrides, &mut wrong);
-                (Arc::from(attribute.name), wrong.is_empty().then_some(value))
+                let mut diagnostics = Diagnostics::new();
+                let value = default_value(attribute, overrides, &mut diagnostics);
+                (Arc::from(attribute.name), diagnostics.is_empty().then_some(value))
             };
             schema.attributes.iter().map(default).collect()
         };
@@ -141,10 +141,10 @@ pub fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static st
 
 /// Creates a type error, placed at the invalid part of the expression if this part can be located.
 pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
-    let mut at = expression;
+    let mut part = expression;
     let mut rest = String::new();
     for step in &error.path {
-        let next = match (&at.kind, step) {
+        let next = match (&part.kind, step) {
             (ExpressionKind::Array(items), Step::Index(index)) if rest.is_empty() => items.get(*index),
             (ExpressionKind::Object(fields), Step::Key(key)) if rest.is_empty() => fields
                 .iter()
@@ -154,7 +154,7 @@ pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionEr
             _ => None,
         };
         match (next, step) {
-            (Some(next), _) => at = next,
+            (Some(next), _) => part = next,
             (None, Step::Index(index)) => rest.push_str(&format!("[{index}]")),
             (None, Step::Key(key)) => rest.push_str(&format!("[\"{key}\"]")),
         }
@@ -162,9 +162,9 @@ pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionEr
     let message = if rest.is_empty() {
         error.message.clone()
     } else {
-        format!("{}{rest}: {}", source.slice(at.span), error.message)
+        format!("{}{rest}: {}", source.slice(part.span), error.message)
     };
-    Diagnostic::error(codes::WRONG_TYPE, source, at.span, message)
+    Diagnostic::error(codes::WRONG_TYPE, source, part.span, message)
 }
 
 /// Returns the span of the attribute or block with a path such as `rule[2].action`; `fallback` if it does not exist.
@@ -172,7 +172,7 @@ pub fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
     if path.is_empty() {
         return fallback;
     }
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut block_counts: BTreeMap<&str, usize> = BTreeMap::new();
     for statement in body {
         match statement {
             Statement::Attribute(attribute) => {
@@ -183,7 +183,7 @@ pub fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
                 }
             }
             Statement::Block(block) => {
-                let count = seen.entry(block.name.name.as_ref()).or_default();
+                let count = block_counts.entry(block.name.name.as_ref()).or_default();
                 let index = *count;
                 *count += 1;
                 let Some(rest) = path.strip_prefix(block.name.name.as_ref()) else {
@@ -219,7 +219,7 @@ impl Decoder<'_> {
             attributes: Fields::with_capacity(schema.attributes.len()),
             blocks: Vec::new(),
         };
-        let mut given: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut block_counts: BTreeMap<&str, usize> = BTreeMap::new();
         let mut unknown = Vec::new();
         for statement in body {
             match statement {
@@ -227,26 +227,26 @@ impl Decoder<'_> {
                     unknown.extend(self.attribute(attribute, schema, &mut arguments));
                 }
                 Statement::Block(block) => {
-                    *given.entry(block.name.name.as_ref()).or_default() += 1;
-                    let count = given[block.name.name.as_ref()];
+                    *block_counts.entry(block.name.name.as_ref()).or_default() += 1;
+                    let count = block_counts[block.name.name.as_ref()];
                     self.block(block, count, schema, &mut arguments);
                 }
             }
         }
-        let shared = self.resolve.defaults().map(|defaults| defaults.of(schema, overrides));
-        for (place, attribute) in schema.attributes.iter().enumerate() {
+        let shared = self.resolve.defaults().map(|defaults| defaults.get(schema, overrides));
+        for (index, attribute) in schema.attributes.iter().enumerate() {
             if arguments.attributes.contains_key(attribute.name) {
                 continue;
             }
             // A block with that name has been reported already.
-            if attribute.required && !given.contains_key(attribute.name) {
+            if attribute.required && !block_counts.contains_key(attribute.name) {
                 self.report_missing(header, attribute);
             }
-            let (name, value) = self.default(shared.as_ref(), place, attribute, overrides);
+            let (name, value) = self.default(shared.as_ref(), index, attribute, overrides);
             arguments.attributes.insert(name, value);
         }
         for block in schema.blocks {
-            if given.contains_key(block.name) {
+            if block_counts.contains_key(block.name) {
                 continue;
             }
             let as_attribute = body.iter().any(
@@ -276,10 +276,10 @@ impl Decoder<'_> {
 
     /// Returns the body of an implied block that is not written.
     fn implied(&mut self, schema: &'static Schema, overrides: Overrides) -> Arguments {
-        let shared = self.resolve.defaults().map(|defaults| defaults.of(schema, overrides));
+        let shared = self.resolve.defaults().map(|defaults| defaults.get(schema, overrides));
         let attributes = schema.attributes.iter().enumerate();
         let attributes = attributes
-            .map(|(place, attribute)| self.default(shared.as_ref(), place, attribute, overrides))
+            .map(|(index, attribute)| self.default(shared.as_ref(), index, attribute, overrides))
             .collect();
         let blocks = schema.blocks.iter().filter(|block| block.implied);
         let blocks = blocks.map(|block| ArgumentBlock {
@@ -296,11 +296,11 @@ impl Decoder<'_> {
     fn default(
         &mut self,
         shared: Option<&SharedDefaults>,
-        place: usize,
+        index: usize,
         attribute: &Attribute,
         overrides: Overrides,
     ) -> (Arc<str>, Value) {
-        match shared.and_then(|shared| shared.get(place)) {
+        match shared.and_then(|shared| shared.get(index)) {
             Some((name, Some(value))) => (name.clone(), value.clone()),
             _ => (
                 attribute.name.into(),
@@ -331,8 +331,8 @@ impl Decoder<'_> {
         };
         if arguments.attributes.contains_key(definition.name) {
             let message = format!("attribute \"{}\" may only be provided once", name.name);
-            let found = Diagnostic::error(codes::DUPLICATE_ATTRIBUTE, self.source, attribute.span(), message);
-            self.diagnostics.push(found.hint("keep one of them"));
+            let diagnostic = Diagnostic::error(codes::DUPLICATE_ATTRIBUTE, self.source, attribute.span(), message);
+            self.diagnostics.push(diagnostic.hint("keep one of them"));
             return None;
         }
         let resolved = self.resolve.resolve(self.source, &attribute.value, &definition.kind);
@@ -414,14 +414,14 @@ impl Decoder<'_> {
 }
 
 /// Suggests the nearest candidate, or lists all if the list is short enough to help.
-fn suggestion<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone, what: &str) -> Option<String> {
-    if let Some(near) = nearest(name, candidates.clone()) {
-        return Some(format!("did you mean `{near}`?"));
+fn suggestion<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone, noun: &str) -> Option<String> {
+    if let Some(candidate) = nearest(name, candidates.clone()) {
+        return Some(format!("did you mean `{candidate}`?"));
     }
     let all: Vec<&str> = candidates.collect();
     match all.len() {
-        0 => Some(format!("no {what} are allowed here")),
-        1..=12 => Some(format!("{what} allowed here: {}", all.join(", "))),
+        0 => Some(format!("no {noun} are allowed here")),
+        1..=12 => Some(format!("{noun} allowed here: {}", all.join(", "))),
         _ => None,
     }
 }
@@ -469,8 +469,8 @@ fn literal(text: &str) -> Option<Value> {
 }
 
 fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str)], out: &mut Diagnostics) -> Value {
-    let own = overrides.iter().find(|(name, _)| *name == attribute.name);
-    let Some(text) = own.map(|(_, text)| *text).or(attribute.default) else {
+    let override_entry = overrides.iter().find(|(name, _)| *name == attribute.name);
+    let Some(text) = override_entry.map(|(_, text)| *text).or(attribute.default) else {
         return Value::Null;
     };
     // Nearly all defaults are plain literals, which need no parser.

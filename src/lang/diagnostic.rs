@@ -44,7 +44,7 @@ pub struct Note {
     /// The remark, in lower case, without a full stop.
     pub message: String,
     /// The range that it refers to, if any.
-    pub place: Option<(Source, Span)>,
+    pub location: Option<(Source, Span)>,
 }
 
 /// Findings in the order of their creation. When the list is printed as an error, it shows the first finding and the
@@ -95,7 +95,7 @@ impl Diagnostic {
     pub fn note_at(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
         self.notes.push(Note {
             message: message.into(),
-            place: Some((source.clone(), span)),
+            location: Some((source.clone(), span)),
         });
         self
     }
@@ -117,31 +117,31 @@ impl Diagnostic {
         };
         let mut group = Group::with_title(level.primary_title(self.message.as_str()).id(self.code.id))
             .element(excerpt(&self.source, self.span));
-        for note in self.notes.iter().filter(|note| note.place.is_none()) {
+        for note in self.notes.iter().filter(|note| note.location.is_none()) {
             group = group.element(Level::NOTE.message(note.message.as_str()));
         }
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.message(hint.as_str()));
         }
-        let elsewhere = self.notes.iter().filter_map(|note| {
-            let (source, span) = note.place.as_ref()?;
+        let located_notes = self.notes.iter().filter_map(|note| {
+            let (source, span) = note.location.as_ref()?;
             let title = Level::NOTE.secondary_title(note.message.as_str());
             Some(Group::with_title(title).element(excerpt(source, *span)))
         });
-        let groups: Vec<Group<'_>> = std::iter::once(group).chain(elsewhere).collect();
+        let groups: Vec<Group<'_>> = std::iter::once(group).chain(located_notes).collect();
         renderer.render(&groups)
     }
 
     /// Converts to a JSON object. `docs/commands/validate.md` documents its fields. A new version may add fields, but
     /// never removes one.
     pub fn to_json(&self) -> serde_json::Value {
-        let mut object = json_place(&self.source, self.span);
+        let mut object = json_location(&self.source, self.span);
         let notes: Vec<serde_json::Value> = self
             .notes
             .iter()
             .map(|note| {
-                let mut object = match &note.place {
-                    Some((source, span)) => json_place(source, *span),
+                let mut object = match &note.location {
+                    Some((source, span)) => json_location(source, *span),
                     None => serde_json::Map::new(),
                 };
                 object.insert("message".to_owned(), note.message.as_str().into());
@@ -273,7 +273,7 @@ impl fmt::Display for Diagnostics {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.list.as_slice() {
             [] => out.write_str("no diagnostics"),
-            [only] => only.fmt(out),
+            [diagnostic] => diagnostic.fmt(out),
             [first, others @ ..] => write!(out, "{first} (and {} more diagnostics)", others.len()),
         }
     }
@@ -295,16 +295,16 @@ fn excerpt(source: &Source, span: Span) -> Snippet<'_, Annotation<'_>> {
 
 /// Returns `file`, `start` and `end`. Lines and columns count from 1, offsets from 0. Columns and offsets count bytes.
 /// The end is exclusive.
-fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json::Value> {
+fn json_location(source: &Source, span: Span) -> serde_json::Map<String, serde_json::Value> {
     let point = |offset: usize| {
         let (line, column) = source.position(offset);
         serde_json::json!({"line": line, "column": column, "offset": offset})
     };
-    let mut place = serde_json::Map::new();
-    place.insert("file".to_owned(), source.path().as_ref().into());
-    place.insert("start".to_owned(), point(span.start));
-    place.insert("end".to_owned(), point(span.end));
-    place
+    let mut location = serde_json::Map::new();
+    location.insert("file".to_owned(), source.path().as_ref().into());
+    location.insert("start".to_owned(), point(span.start));
+    location.insert("end".to_owned(), point(span.end));
+    location
 }
 
 /// Returns the candidate that is most similar to `name`, if it is similar enough for a typing error.
@@ -337,19 +337,19 @@ fn distance(left: &[char], right: &str, max: usize) -> Option<usize> {
     for row in 0..=left.len() {
         let mut min = usize::MAX;
         for column in 0..width {
-            let at = row * width + column;
+            let cell = row * width + column;
             if row == 0 || column == 0 {
-                cells[at] = row + column;
-                min = min.min(cells[at]);
+                cells[cell] = row + column;
+                min = min.min(cells[cell]);
                 continue;
             }
-            let same = left[row - 1] == right[column - 1];
-            let mut best = cells[at - width - 1] + usize::from(!same);
-            best = best.min(cells[at - width] + 1).min(cells[at - 1] + 1);
+            let is_equal = left[row - 1] == right[column - 1];
+            let mut best = cells[cell - width - 1] + usize::from(!is_equal);
+            best = best.min(cells[cell - width] + 1).min(cells[cell - 1] + 1);
             if row > 1 && column > 1 && left[row - 1] == right[column - 2] && left[row - 2] == right[column - 1] {
-                best = best.min(cells[at - 2 * width - 2] + 1);
+                best = best.min(cells[cell - 2 * width - 2] + 1);
             }
-            cells[at] = best;
+            cells[cell] = best;
             min = min.min(best);
         }
         // The values of later rows cannot be below the minimum of two consecutive rows (a swap looks two rows back).

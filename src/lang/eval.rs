@@ -161,13 +161,13 @@ impl Evaluator<'_> {
                     .map(|argument| self.expression(argument))
                     .collect::<Result<Vec<_>, _>>()?;
                 (function.call)(&values).map_err(|error| {
-                    let at = error
+                    let error_span = error
                         .argument
                         .and_then(|index| arguments.get(index))
                         .map_or(span, |argument| argument.span);
                     self.error(
                         codes::FUNCTION_FAILED,
-                        at,
+                        error_span,
                         format!("{}: {}", function.name, error.message),
                     )
                 })
@@ -182,8 +182,8 @@ impl Evaluator<'_> {
                         Number::Float(value) => Number::Float(-value),
                     })),
                     _ => {
-                        let wanted = if *operator == TokenKind::Not { "bool" } else { "number" };
-                        let message = format!("{operator} needs a {wanted}, got {}", value_name(&operand));
+                        let expected = if *operator == TokenKind::Not { "bool" } else { "number" };
+                        let message = format!("{operator} needs a {expected}, got {}", value_name(&operand));
                         Err(self.error(codes::WRONG_OPERAND, value.span, message))
                     }
                 }
@@ -205,8 +205,8 @@ impl Evaluator<'_> {
 
     fn names(&self, names: &[Identifier]) -> Result<Value, Diagnostic> {
         let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
-        let found = self.scope.lookup(&path).or_else(|| stdlib::lookup(&path));
-        let Some((mut value, used)) = found else {
+        let binding = self.scope.lookup(&path).or_else(|| stdlib::lookup(&path));
+        let Some((mut value, used)) = binding else {
             let Some(first) = names.first() else {
                 return Ok(Value::Null);
             };
@@ -226,7 +226,7 @@ impl Evaluator<'_> {
         field(self.source, value, name)
     }
 
-    fn index(&self, container: &Value, at: Span, key: &Value, key_at: Span) -> Result<Value, Diagnostic> {
+    fn index(&self, container: &Value, container_span: Span, key: &Value, key_span: Span) -> Result<Value, Diagnostic> {
         match (container, key) {
             (Value::Array(items), Value::Number(number)) => {
                 let index = match *number {
@@ -240,22 +240,22 @@ impl Evaluator<'_> {
                         crate::convert::format_number(*number),
                         items.len()
                     );
-                    self.error(codes::BAD_INDEX, key_at, message)
+                    self.error(codes::BAD_INDEX, key_span, message)
                 })
             }
             (Value::Array(_), other) => {
                 let message = format!("expected number, got {}", value_name(other));
-                Err(self.error(codes::BAD_INDEX, key_at, message))
+                Err(self.error(codes::BAD_INDEX, key_span, message))
             }
             // An index with a missing key returns null; a dot with a missing key is an error.
             (Value::Object(fields), Value::String(key)) => Ok(fields.get(key).cloned().unwrap_or_default()),
             (Value::Object(_), other) => {
                 let message = format!("expected string, got {}", value_name(other));
-                Err(self.error(codes::BAD_INDEX, key_at, message))
+                Err(self.error(codes::BAD_INDEX, key_span, message))
             }
             (other, _) => {
                 let message = format!("expected object or array, got {}", value_name(other));
-                Err(self.error(codes::BAD_INDEX, at, message))
+                Err(self.error(codes::BAD_INDEX, container_span, message))
             }
         }
     }
@@ -270,7 +270,7 @@ pub fn field(source: &Source, value: &Value, name: &Identifier) -> Result<Value,
     fields.get(&name.name).cloned().ok_or_else(|| {
         let names = || fields.keys().map(AsRef::as_ref);
         let hint = match nearest(&name.name, names()) {
-            Some(near) => Some(format!("did you mean `{near}`?")),
+            Some(candidate) => Some(format!("did you mean `{candidate}`?")),
             None if (1..=12).contains(&fields.len()) => {
                 let all: Vec<&str> = names().collect();
                 Some(format!("available fields: {}", all.join(", ")))

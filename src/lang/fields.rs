@@ -31,24 +31,24 @@ impl<V> SortedFields<V> {
 
     /// Returns the value of the field `name`.
     pub fn get(&self, name: &str) -> Option<&V> {
-        let place = self.place(name).ok()?;
-        self.0.get(place).map(|(_, value)| value)
+        let index = self.search(name).ok()?;
+        self.0.get(index).map(|(_, value)| value)
     }
 
     /// True if there is a field of this name.
     pub fn contains_key(&self, name: &str) -> bool {
-        self.place(name).is_ok()
+        self.search(name).is_ok()
     }
 
     /// Sets a field; returns the previous value, if any.
     pub fn insert(&mut self, name: Arc<str>, value: V) -> Option<V> {
-        match self.place(&name) {
-            Ok(place) => self
+        match self.search(&name) {
+            Ok(index) => self
                 .0
-                .get_mut(place)
+                .get_mut(index)
                 .map(|field| std::mem::replace(&mut field.1, value)),
-            Err(place) => {
-                self.0.insert(place, (name, value));
+            Err(index) => {
+                self.0.insert(index, (name, value));
                 None
             }
         }
@@ -56,8 +56,8 @@ impl<V> SortedFields<V> {
 
     /// Removes a field; returns its value, if any.
     pub fn remove(&mut self, name: &str) -> Option<V> {
-        let place = self.place(name).ok()?;
-        Some(self.0.remove(place).1)
+        let index = self.search(name).ok()?;
+        Some(self.0.remove(index).1)
     }
 
     /// Iterates over the fields in the order of their names.
@@ -90,7 +90,7 @@ impl<V> SortedFields<V> {
         self.0.shrink_to_fit();
     }
 
-    fn place(&self, name: &str) -> Result<usize, usize> {
+    fn search(&self, name: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(other, _)| (**other).cmp(name))
     }
 }
@@ -103,11 +103,11 @@ impl<V> FromIterator<(Arc<str>, V)> for SortedFields<V> {
             // The sort is stable, so the last of equal names stays last.
             pairs.sort_by(|left, right| left.0.cmp(&right.0));
             pairs.dedup_by(|later, earlier| {
-                let same = later.0 == earlier.0;
-                if same {
+                let is_duplicate = later.0 == earlier.0;
+                if is_duplicate {
                     std::mem::swap(later, earlier);
                 }
-                same
+                is_duplicate
             });
         }
         pairs.shrink_to_fit();

@@ -63,14 +63,14 @@ fn comments_above(file: &File) -> String {
     let text = file.source.text();
     let mut edits: Vec<(Span, String)> = Vec::new();
     for comment in file.comments.iter().flatten() {
-        let Some(place) = solid
+        let Some(solid_span) = solid
             .iter()
             .find(|span| span.start <= comment.start && comment.start < span.end)
         else {
             continue;
         };
         let words = file.source.slice(*comment);
-        edits.push((Span::new(place.start, place.start), format!("{words}\n")));
+        edits.push((Span::new(solid_span.start, solid_span.start), format!("{words}\n")));
         let newlines = words.matches('\n').count();
         edits.push((*comment, format!(" {}", "\n".repeat(newlines))));
     }
@@ -207,9 +207,9 @@ mod tests {
         let (file, diagnostics) = parser::parse(&Source::new("x", text));
         let _ = diagnostics.render();
         let Ok(formatted) = fmt(text) else { return Ok(()) };
-        let (again, diagnostics) = parser::parse(&Source::new("x", formatted.as_str()));
+        let (reparsed, diagnostics) = parser::parse(&Source::new("x", formatted.as_str()));
         prop_assert!(!diagnostics.has_errors(), "{}", diagnostics.render());
-        prop_assert_eq!(&file, &again);
+        prop_assert_eq!(&file, &reparsed);
         prop_assert_eq!(fmt(&formatted).ok(), Some(formatted));
         Ok(())
     }

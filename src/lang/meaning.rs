@@ -53,6 +53,6 @@ fn bare(expression: &Expression) -> &Expression {
     expression
 }
 
-fn all<T>(left: &[T], right: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+fn all<T>(left: &[T], right: &[T], is_same: impl Fn(&T, &T) -> bool) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_same(left, right))
 }

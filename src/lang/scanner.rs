@@ -30,7 +30,7 @@ pub(crate) struct Scanner<'a> {
     /// True if the last token can end a statement, so that the next newline is a terminator.
     insert_terminator: bool,
     /// True if the text contains a NUL or a byte order mark: strings and comments are then searched for them.
-    odd: bool,
+    has_invalid_characters: bool,
     diagnostics: Diagnostics,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Scanner<'a> {
             text,
             offset: if text.starts_with('\u{feff}') { 3 } else { 0 },
             insert_terminator: false,
-            odd: memchr::memchr(0, text.as_bytes()).is_some()
+            has_invalid_characters: memchr::memchr(0, text.as_bytes()).is_some()
                 || text.trim_start_matches('\u{feff}').contains('\u{feff}'),
             diagnostics: Diagnostics::new(),
         }
@@ -143,8 +143,8 @@ impl<'a> Scanner<'a> {
     }
 
     fn token(&mut self, kind: TokenKind, start: usize) -> Token {
-        if self.odd && matches!(kind, TokenKind::String | TokenKind::Comment) {
-            self.report_odd(start);
+        if self.has_invalid_characters && matches!(kind, TokenKind::String | TokenKind::Comment) {
+            self.report_invalid_characters(start);
         }
         Token {
             kind,
@@ -153,7 +153,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reports NULs and byte order marks inside a string or a comment, where they are errors as well.
-    fn report_odd(&mut self, start: usize) {
+    fn report_invalid_characters(&mut self, start: usize) {
         let inside = self.text.get(start..self.offset).unwrap_or_default();
         for (offset, letter) in inside.char_indices() {
             let name = match letter {
@@ -354,12 +354,12 @@ impl<'a> Scanner<'a> {
         kind
     }
 
-    fn with_equal(&mut self, alone: TokenKind, with: TokenKind) -> TokenKind {
+    fn with_equal(&mut self, plain_kind: TokenKind, compound_kind: TokenKind) -> TokenKind {
         if self.peek() == Some('=') {
             self.advance();
-            with
+            compound_kind
         } else {
-            alone
+            plain_kind
         }
     }
 }

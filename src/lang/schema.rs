@@ -185,12 +185,12 @@ macro_rules! joining {
                 let mut index = 0;
                 while index < lists[list].len() {
                     let item = lists[list][index];
-                    let mut at = count;
-                    while at > 0 && is_before(item.name, all[at - 1].name) {
-                        all[at] = all[at - 1];
-                        at -= 1;
+                    let mut slot = count;
+                    while slot > 0 && is_before(item.name, all[slot - 1].name) {
+                        all[slot] = all[slot - 1];
+                        slot -= 1;
                     }
-                    all[at] = item;
+                    all[slot] = item;
                     count += 1;
                     index += 1;
                 }
@@ -244,12 +244,12 @@ pub use blocks;
 /// Compares names by bytes, for use at compile time.
 const fn is_before(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
-    let mut at = 0;
-    while at < left.len() && at < right.len() {
-        if left[at] != right[at] {
-            return left[at] < right[at];
+    let mut index = 0;
+    while index < left.len() && index < right.len() {
+        if left[index] != right[index] {
+            return left[index] < right[index];
         }
-        at += 1;
+        index += 1;
     }
     left.len() < right.len()
 }

@@ -47,7 +47,7 @@ struct Shared {
     contexts: Arc<Contexts>,
     template: Arc<Template>,
     /// Slots of queries that are not SQL.
-    places: Semaphore,
+    slots: Semaphore,
     /// Created with the first session, so that a server without the PostgreSQL listener uses no memory for sessions.
     sessions: OnceLock<Arc<Sessions>>,
 }
@@ -64,13 +64,13 @@ pub struct ScanStats {
 impl QueryEngine {
     /// Creates an engine over `source`. Fails if DataFusion refuses the settings of the engine, which would be a bug.
     pub fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
-        let places = Semaphore::new(limits.max_concurrent_queries.max(1));
+        let slots = Semaphore::new(limits.max_concurrent_queries.max(1));
         let contexts = Contexts::new(source, limits)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 template: Arc::new(Template::new(&contexts.runtime, &contexts.limits)),
                 contexts: Arc::new(contexts),
-                places,
+                slots,
                 sessions: OnceLock::new(),
             }),
         })
@@ -82,9 +82,9 @@ impl QueryEngine {
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let limits = self.limits();
         let permit = Deadline::after(limits.timeout)
-            .enforce(self.shared.places.acquire())
+            .enforce(self.shared.slots.acquire())
             .await;
-        let Ok(Ok(_place)) = permit else {
+        let Ok(Ok(_slot)) = permit else {
             return Err(QueryError::Busy(format!(
                 "{} queries are already running, and none ended in time: retry later, or raise \
                  sql.max_concurrent_queries in the server's configuration",
@@ -154,11 +154,11 @@ impl QueryEngine {
         // Without matchers, it does not matter which type occurs with which series. A type adds the same synthetic
         // labels to every series, so it is enough to add them to one series. All types are added, because a type
         // without a period has fewer labels than others.
-        let (own, types) = self.occurring_series(tenants, range).await?;
-        let first = own.first().cloned();
+        let (series_labels, types) = self.occurring_series(tenants, range).await?;
+        let first = series_labels.first().cloned();
         let with = |of_type| Some(selection::Synthetic::of(of_type).with(first.as_ref()?));
-        let more = types.iter().filter_map(with).collect();
-        self.limited(selection::names(own, more)).await
+        let synthetic_labels = types.iter().filter_map(with).collect();
+        self.limited(selection::names(series_labels, synthetic_labels)).await
     }
 
     /// Returns the values of one label over the series that the matchers select, sorted.
@@ -310,14 +310,14 @@ impl QueryEngine {
         let sessions = if let Some(sessions) = self.shared.sessions.get() {
             sessions.clone()
         } else {
-            let made = Sessions::new(self.shared.contexts.clone(), self.shared.template.clone())?;
-            self.shared.sessions.get_or_init(|| Arc::new(made)).clone()
+            let sessions = Sessions::new(self.shared.contexts.clone(), self.shared.template.clone())?;
+            self.shared.sessions.get_or_init(|| Arc::new(sessions)).clone()
         };
         SqlSession::new(sessions, tenant)
     }
 
     fn context(&self, tenants: &Tenants) -> Arc<Context> {
-        self.shared.contexts.of(tenants, Purpose::Answer)
+        self.shared.contexts.open(tenants, Purpose::Answer)
     }
 
     async fn occurring_series(

@@ -26,9 +26,9 @@ pub(crate) fn fmt(path: &str, text: &str) -> Result<String, Diagnostics> {
     let (file, diagnostics) = parse(&Source::new(path, text));
     diagnostics.into_result(())?;
     let formatted = lay_out(text);
-    let (again, diagnostics) = parse(&Source::new(path, formatted.as_str()));
+    let (reparsed, diagnostics) = parse(&Source::new(path, formatted.as_str()));
     // Only white space should have changed; otherwise keep the author's text.
-    if diagnostics.has_errors() || again != file || lay_out(&formatted) != formatted {
+    if diagnostics.has_errors() || reparsed != file || lay_out(&formatted) != formatted {
         return Ok(text.to_owned());
     }
     Ok(formatted)
@@ -126,13 +126,13 @@ fn cells(line: &mut Line<'_>) {
         line.comment = Some(count - 1);
     }
     let assignment = line.tokens.iter().position(|(kind, _)| *kind == Kind::Assign);
-    let opens_before = |at: usize| {
-        line.tokens[..at]
+    let opens_before = |index: usize| {
+        line.tokens[..index]
             .iter()
             .any(|(kind, _)| matches!(kind, Kind::Open | Kind::Close))
     };
-    if let Some(at) = assignment.filter(|at| *at > 0 && !opens_before(*at)) {
-        let net: i64 = line.tokens[at..]
+    if let Some(index) = assignment.filter(|index| *index > 0 && !opens_before(*index)) {
+        let net: i64 = line.tokens[index..]
             .iter()
             .map(|(kind, _)| match kind {
                 Kind::Open => 1,
@@ -140,9 +140,9 @@ fn cells(line: &mut Line<'_>) {
                 _ => 0,
             })
             .sum();
-        let heredoc = line.tokens[at..].iter().any(|(kind, _)| *kind == Kind::Heredoc);
+        let heredoc = line.tokens[index..].iter().any(|(kind, _)| *kind == Kind::Heredoc);
         if net == 0 && !heredoc {
-            line.assign = Some(at);
+            line.assign = Some(index);
         }
     }
 }
@@ -152,7 +152,10 @@ fn align(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
     let mut assigns = vec![0; lines.len()];
     runs(
         lines,
-        |line| line.assign.map(|at| line.indent + width(&line.tokens[..at])),
+        |line| {
+            line.assign
+                .map(|assign_index| line.indent + width(&line.tokens[..assign_index]))
+        },
         &mut assigns,
     );
     let mut comments = vec![0; lines.len()];
@@ -162,7 +165,7 @@ fn align(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
         .map(|(line, assign)| {
             let end = line.comment?;
             Some(match line.assign {
-                Some(at) => assign + 1 + width(&line.tokens[at..end]),
+                Some(assign_index) => assign + 1 + width(&line.tokens[assign_index..end]),
                 None => line.indent + width(&line.tokens[..end]),
             })
         })
@@ -183,12 +186,12 @@ fn align(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
 fn runs<'a, 'b>(lines: &'b [Line<'a>], mut width: impl FnMut(&'b Line<'a>) -> Option<usize>, out: &mut [usize]) {
     let mut start = 0;
     let mut widest = 0;
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = width(line) {
-            widest = widest.max(found);
+    for (index, line) in lines.iter().enumerate() {
+        if let Some(line_width) = width(line) {
+            widest = widest.max(line_width);
         } else {
-            out[start..at].fill(widest);
-            (start, widest) = (at + 1, 0);
+            out[start..index].fill(widest);
+            (start, widest) = (index + 1, 0);
         }
     }
     out[start..].fill(widest);
@@ -209,38 +212,38 @@ fn write(line: &Line<'_>, assign: usize, comment: usize, out: &mut String) {
     out.extend(std::iter::repeat_n(' ', line.indent));
     let end = line.comment.unwrap_or(line.tokens.len());
     match line.assign {
-        Some(at) => {
-            print(&line.tokens, 0, at, out);
+        Some(assign_index) => {
+            print(&line.tokens, 0, assign_index, out);
             pad(out, start, assign + 1);
-            print(&line.tokens, at, end, out);
+            print(&line.tokens, assign_index, end, out);
         }
         None => print(&line.tokens, 0, end, out),
     }
-    if let Some((_, text)) = line.comment.and_then(|at| line.tokens.get(at)) {
+    if let Some((_, text)) = line.comment.and_then(|index| line.tokens.get(index)) {
         pad(out, start, comment + 1);
         out.push_str(text);
     }
 }
 
 fn pad(out: &mut String, start: usize, width: usize) {
-    let now = out[start..].chars().count();
-    out.extend(std::iter::repeat_n(' ', width.saturating_sub(now)));
+    let line_width = out[start..].chars().count();
+    out.extend(std::iter::repeat_n(' ', width.saturating_sub(line_width)));
 }
 
 fn print(tokens: &[(Kind, &str)], from: usize, to: usize, out: &mut String) {
-    for at in from..to.min(tokens.len()) {
-        if at > from && blank_between(tokens, at) {
+    for index in from..to.min(tokens.len()) {
+        if index > from && blank_between(tokens, index) {
             out.push(' ');
         }
-        out.push_str(tokens[at].1);
+        out.push_str(tokens[index].1);
     }
 }
 
-/// True if a space is printed before the token at `at`.
-fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
-    let (left, left_text) = tokens[at - 1];
-    let (right, right_text) = tokens[at];
-    let before = at.checked_sub(2).map(|at| tokens[at]);
+/// True if a space is printed before the token at `index`.
+fn blank_between(tokens: &[(Kind, &str)], index: usize) -> bool {
+    let (left, left_text) = tokens[index - 1];
+    let (right, right_text) = tokens[index];
+    let before = index.checked_sub(2).map(|index| tokens[index]);
     match (left, right) {
         // `a . b` and `a :: b` are printed without spaces, but `1 .b` keeps its space.
         (_, Kind::Comma | Kind::Path) | (Kind::Path, _) => false,

@@ -52,8 +52,8 @@ impl Lowerer<'_> {
     }
 
     fn refuse(&mut self, span: Span, message: impl Into<String>, hint: &str) {
-        let found = Diagnostic::error(codes::HCL_WITHOUT_EQUAL, self.source, span, message);
-        self.diagnostics.push(found.hint(hint));
+        let diagnostic = Diagnostic::error(codes::HCL_WITHOUT_EQUAL, self.source, span, message);
+        self.diagnostics.push(diagnostic.hint(hint));
     }
 
     // === Statements ===
@@ -87,34 +87,34 @@ impl Lowerer<'_> {
     }
 
     fn block(&mut self, block: &structure::Block, context: BlockContext) -> Block {
-        let whole = self.span(block.span());
+        let block_span = self.span(block.span());
         let mut name = self.identifier(block.ident.as_str(), block.ident.span());
         let mut parts = vec![name.name.to_string()];
         let labels: Vec<Identifier> = block.labels.iter().map(|label| self.label(label)).collect();
         // The last HCL label is the label of the block, and the others are parts of its name. Inside a component, a
         // single HCL label is a part of the name, too.
-        let own = context == BlockContext::Components || labels.len() > 1;
+        let has_label = context == BlockContext::Components || labels.len() > 1;
         let (inner, last) = match labels.split_last() {
-            Some((last, inner)) if own => (inner, Some(last.clone())),
+            Some((last, inner)) if has_label => (inner, Some(last.clone())),
             _ => (labels.as_slice(), None),
         };
         for part in inner.iter().filter(|part| !part.name.is_empty()) {
             parts.push(part.name.to_string());
             name.span = name.span.to(part.span);
         }
-        let after = labels.last().map_or(name.span.end, |label| label.span.end);
+        let header_end = labels.last().map_or(name.span.end, |label| label.span.end);
         let text = self.source.text();
         let open = text
-            .get(after..)
+            .get(header_end..)
             .and_then(|rest| rest.find('{'))
-            .map_or(after, |at| after + at);
+            .map_or(header_end, |offset| header_end + offset);
         name.name = parts.join(".").into();
-        let within = context.inner(&name.name);
+        let inner_context = context.inner(&name.name);
         Block {
             label: last.filter(|label| !label.name.is_empty()),
             open,
-            body: self.body(&block.body, within),
-            close: whole.end.saturating_sub(1),
+            body: self.body(&block.body, inner_context),
+            close: block_span.end.saturating_sub(1),
             name,
         }
     }
@@ -188,8 +188,14 @@ impl Lowerer<'_> {
             Hcl::BinaryOp(operation) => {
                 let left = self.expression(&operation.lhs_expr);
                 let right = self.expression(&operation.rhs_expr);
-                let at = self.span(operation.operator.span()).start;
-                self.binary(operator(*operation.operator.value()), at, left, right, span)
+                let operator_offset = self.span(operation.operator.span()).start;
+                self.binary(
+                    operator(*operation.operator.value()),
+                    operator_offset,
+                    left,
+                    right,
+                    span,
+                )
             }
             Hcl::Conditional(_) => {
                 self.refuse(
@@ -235,16 +241,16 @@ impl Lowerer<'_> {
         } else {
             TokenKind::Number
         };
-        let short = digits.trim_start_matches('0');
-        let short = if short.starts_with(|letter: char| letter.is_ascii_digit()) {
-            short.to_owned()
+        let literal = digits.trim_start_matches('0');
+        let literal = if literal.starts_with(|letter: char| letter.is_ascii_digit()) {
+            literal.to_owned()
         } else {
-            format!("0{short}")
+            format!("0{literal}")
         };
         if !negative {
-            return leaf(kind, &short, span);
+            return leaf(kind, &literal, span);
         }
-        let inner = leaf(kind, &short, Span::new(span.end - digits.len(), span.end));
+        let inner = leaf(kind, &literal, Span::new(span.end - digits.len(), span.end));
         let kind = ExpressionKind::Unary {
             operator: TokenKind::Subtract,
             value: Box::new(inner),
@@ -253,7 +259,7 @@ impl Lowerer<'_> {
     }
 
     /// Converts a template to the concatenation of its parts, which must be strings. A single part is used directly.
-    fn template(&mut self, template: &Template, whole: Span) -> Expression {
+    fn template(&mut self, template: &Template, template_span: Span) -> Expression {
         let mut parts: Vec<Expression> = Vec::new();
         for element in template {
             match element {
@@ -274,15 +280,15 @@ impl Lowerer<'_> {
         }
         let mut parts = parts.into_iter();
         let Some(mut joined) = parts.next() else {
-            return string("", whole);
+            return string("", template_span);
         };
-        let alone = parts.len() == 0;
+        let is_single = parts.len() == 0;
         for part in parts {
-            let at = part.span.start;
-            joined = self.binary(TokenKind::Add, at, joined, part, whole);
+            let operator_offset = part.span.start;
+            joined = self.binary(TokenKind::Add, operator_offset, joined, part, template_span);
         }
-        if alone {
-            joined.span = whole;
+        if is_single {
+            joined.span = template_span;
         }
         joined
     }
@@ -324,9 +330,9 @@ impl Lowerer<'_> {
         let name = &call.name;
         let mut arguments: Vec<Expression> = call.args.iter().map(|argument| self.expression(argument)).collect();
         if name.namespace.is_empty() && name.name.as_str() == POWER_FUNCTION && arguments.len() == 2 {
-            let at = self.span(name.name.span()).start;
+            let operator_offset = self.span(name.name.span()).start;
             if let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) {
-                return self.binary(TokenKind::Power, at, left, right, span);
+                return self.binary(TokenKind::Power, operator_offset, left, right, span);
             }
         }
         let mut names = name.namespace.iter().chain(std::iter::once(&name.name));
@@ -358,7 +364,7 @@ impl Lowerer<'_> {
         self.node(kind, span, height)
     }
 
-    fn traversal(&mut self, traversal: &expr::Traversal, whole: Span) -> Expression {
+    fn traversal(&mut self, traversal: &expr::Traversal, traversal_span: Span) -> Expression {
         let mut value = self.expression(&traversal.expr);
         for operator in &traversal.operators {
             let span = self.span(operator.span());
@@ -382,11 +388,11 @@ impl Lowerer<'_> {
                         "a splat has no equivalent in Alloy",
                         "select an element, such as `[0]`",
                     );
-                    null(whole)
+                    null(traversal_span)
                 }
             };
         }
-        value.span = whole;
+        value.span = traversal_span;
         value
     }
 
@@ -403,7 +409,7 @@ impl Lowerer<'_> {
     fn binary(
         &mut self,
         operator: TokenKind,
-        at: usize,
+        operator_offset: usize,
         left: Expression,
         right: Expression,
         span: Span,
@@ -411,7 +417,7 @@ impl Lowerer<'_> {
         let height = left.height.max(right.height);
         let kind = ExpressionKind::Binary {
             operator,
-            at,
+            operator_offset,
             left: Box::new(left),
             right: Box::new(right),
         };

@@ -19,12 +19,12 @@ pub(crate) fn parse(source: &Source) -> (File, Diagnostics) {
         (file, diagnostics)
     };
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    if let Some(at) = tokens::too_deep(text) {
+    if let Some(offset) = tokens::too_deep(text) {
         let message = format!(
             "expressions or blocks are nested more than {} levels deep",
             tokens::MAX_DEPTH
         );
-        let span = Span::new(at, at + 1);
+        let span = Span::new(offset, offset + 1);
         return empty(Diagnostic::error(codes::TOO_DEEP, source, span, message).into());
     }
     match hcl_edit::parser::parse_body(&text[start..]) {
@@ -34,21 +34,21 @@ pub(crate) fn parse(source: &Source) -> (File, Diagnostics) {
                 let message = "not valid HCL: string without its closing quote";
                 return empty(Diagnostic::error(codes::BAD_HCL, source, span, message).into());
             }
-            let at = start + error.location().offset().min(text.len() - start);
-            let end = text[floor(text, at)..]
+            let offset = start + error.location().offset().min(text.len() - start);
+            let end = text[floor(text, offset)..]
                 .chars()
                 .next()
-                .map_or(at, |letter| at + letter.len_utf8());
+                .map_or(offset, |letter| offset + letter.len_utf8());
             let message = error.message().replace('\n', "; ");
             let message = format!("not valid HCL: {}", message.trim_end_matches("; "));
-            empty(Diagnostic::error(codes::BAD_HCL, source, Span::new(at, end), message).into())
+            empty(Diagnostic::error(codes::BAD_HCL, source, Span::new(offset, end), message).into())
         }
     }
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
+fn floor(text: &str, mut offset: usize) -> usize {
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
     }
-    at
+    offset
 }

@@ -46,12 +46,12 @@ pub(crate) enum Kind {
 /// Returns the tokens of a text, without white space other than newlines.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
-    let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    while let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        let rest = &text[at..];
+    let mut offset = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    while let Some(letter) = text.get(offset..).and_then(|rest| rest.chars().next()) {
+        let rest = &text[offset..];
         let (kind, length) = match letter {
             ' ' | '\t' | '\r' => {
-                at += 1;
+                offset += 1;
                 continue;
             }
             '\n' => (Kind::Newline, 1),
@@ -76,8 +76,8 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
                     .unwrap_or(rest.len()),
             ),
             _ => {
-                let two = ["==", "!=", "<=", ">=", "&&", "||", "=>"];
-                match two.iter().find(|operator| rest.starts_with(**operator)) {
+                let long_operators = ["==", "!=", "<=", ">=", "&&", "||", "=>"];
+                match long_operators.iter().find(|operator| rest.starts_with(**operator)) {
                     Some(_) => (Kind::Operator, 2),
                     None if letter == '=' => (Kind::Assign, 1),
                     None => (Kind::Operator, letter.len_utf8()),
@@ -86,9 +86,9 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
         };
         tokens.push(Token {
             kind,
-            span: Span::new(at, at + length),
+            span: Span::new(offset, offset + length),
         });
-        at += length;
+        offset += length;
     }
     tokens
 }
@@ -163,11 +163,11 @@ fn line(rest: &str) -> usize {
 
 fn number_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
-    let digits = |mut at: usize| {
-        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
-            at += 1;
+    let digits = |mut offset: usize| {
+        while bytes.get(offset).is_some_and(u8::is_ascii_digit) {
+            offset += 1;
         }
-        at
+        offset
     };
     let mut end = digits(0);
     if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
@@ -188,20 +188,20 @@ fn string_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     // True for a string and false for an interpolation, for each nesting level, outermost first.
     let mut inside = vec![true];
-    let mut at = 1;
-    while let (Some(byte), Some(string)) = (bytes.get(at), inside.last().copied()) {
-        let next = bytes.get(at + 1);
+    let mut offset = 1;
+    while let (Some(byte), Some(string)) = (bytes.get(offset), inside.last().copied()) {
+        let next = bytes.get(offset + 1);
         match (string, byte) {
-            (true, b'\\') => at += 1,
-            (true, b'$' | b'%') if next == Some(byte) && bytes.get(at + 2) == Some(&b'{') => at += 2,
+            (true, b'\\') => offset += 1,
+            (true, b'$' | b'%') if next == Some(byte) && bytes.get(offset + 2) == Some(&b'{') => offset += 2,
             (true, b'$' | b'%') if next == Some(&b'{') => {
                 inside.push(false);
-                at += 1;
+                offset += 1;
             }
             (true, b'"') => {
                 inside.pop();
             }
-            (true, b'\n') if inside.len() == 1 => return at,
+            (true, b'\n') if inside.len() == 1 => return offset,
             (false, b'"') => inside.push(true),
             (false, b'{') => inside.push(false),
             (false, b'}') => {
@@ -209,9 +209,9 @@ fn string_length(rest: &str) -> usize {
             }
             _ => {}
         }
-        at += 1;
+        offset += 1;
         if inside.is_empty() {
-            return at.min(rest.len());
+            return offset.min(rest.len());
         }
     }
     rest.len()
@@ -224,14 +224,14 @@ fn heredoc_length(rest: &str) -> Option<usize> {
     if word.is_empty() {
         return None;
     }
-    let mut at = rest.find('\n')? + 1;
-    while at < rest.len() {
-        let length = rest[at..].find('\n').unwrap_or(rest.len() - at);
-        let line = &rest[at..at + length];
+    let mut line_start = rest.find('\n')? + 1;
+    while line_start < rest.len() {
+        let length = rest[line_start..].find('\n').unwrap_or(rest.len() - line_start);
+        let line = &rest[line_start..line_start + length];
         if line.trim() == word {
-            return Some(at + line.trim_end().len());
+            return Some(line_start + line.trim_end().len());
         }
-        at += length + 1;
+        line_start += length + 1;
     }
     Some(rest.len())
 }

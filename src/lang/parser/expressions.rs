@@ -45,10 +45,10 @@ impl Parser<'_> {
     /// Parses `^`, which is right-associative; unary operators bind tighter.
     fn power(&mut self) -> Expression {
         let left = self.unary();
-        if !self.at(TokenKind::Power) {
+        if !self.is_at(TokenKind::Power) {
             return left;
         }
-        let at = self.token.span.start;
+        let operator_offset = self.token.span.start;
         if self.depth >= MAX_DEPTH {
             return self.too_deep();
         }
@@ -56,16 +56,22 @@ impl Parser<'_> {
         self.next();
         let right = self.power();
         self.depth -= 1;
-        self.joined(TokenKind::Power, at, left, right)
+        self.joined(TokenKind::Power, operator_offset, left, right)
     }
 
-    fn joined(&mut self, operator: TokenKind, at: usize, left: Expression, right: Expression) -> Expression {
+    fn joined(
+        &mut self,
+        operator: TokenKind,
+        operator_offset: usize,
+        left: Expression,
+        right: Expression,
+    ) -> Expression {
         let span = left.span.to(right.span);
         let height = left.height.max(right.height);
         self.tall(
             ExpressionKind::Binary {
                 operator,
-                at,
+                operator_offset,
                 left: Box::new(left),
                 right: Box::new(right),
             },
@@ -160,11 +166,11 @@ impl Parser<'_> {
 
     /// Parses a block that is assigned to an attribute, to report a clear error.
     fn block_as_expression(&mut self, value: Expression) -> Expression {
-        if self.at(TokenKind::String) {
+        if self.is_at(TokenKind::String) {
             self.next();
         }
-        if !self.at(TokenKind::LeftCurly) || self.depth >= MAX_DEPTH {
-            self.expected("end of line");
+        if !self.is_at(TokenKind::LeftCurly) || self.depth >= MAX_DEPTH {
+            self.report_unexpected("end of line");
             self.skip_statement();
             return value;
         }
@@ -179,7 +185,7 @@ impl Parser<'_> {
         self.depth += 1;
         self.body(TokenKind::RightCurly);
         self.depth -= 1;
-        if self.at(TokenKind::RightCurly) {
+        if self.is_at(TokenKind::RightCurly) {
             self.next();
         } else {
             self.skip_statement();
@@ -240,14 +246,14 @@ impl Parser<'_> {
         }
     }
 
-    fn list(&mut self, until: TokenKind) -> Vec<Expression> {
+    fn list(&mut self, end_kind: TokenKind) -> Vec<Expression> {
         let mut items = Vec::new();
-        while !self.at_end_or(until) && !self.at_other_end(until) {
+        while !self.at_end_or(end_kind) && !self.at_other_end(end_kind) {
             items.push(self.expression());
-            if self.at_other_end(until) {
+            if self.at_other_end(end_kind) {
                 break;
             }
-            self.comma(until, "expression list");
+            self.comma(end_kind, "expression list");
         }
         items
     }
@@ -264,18 +270,18 @@ impl Parser<'_> {
         fields
     }
 
-    /// True if the current token is a closing bracket other than `until`. Such a bracket closes an enclosing construct,
-    /// so `until` is missing. At the end of a line, the next character that is not white space is checked instead of
-    /// the token.
-    fn at_other_end(&self, until: TokenKind) -> bool {
+    /// True if the current token is a closing bracket other than `end_kind`. Such a bracket closes an enclosing
+    /// construct, so `end_kind` is missing. At the end of a line, the next character that is not white space is checked
+    /// instead of the token.
+    fn at_other_end(&self, end_kind: TokenKind) -> bool {
         let closes = |kind| {
-            kind != until
+            kind != end_kind
                 && matches!(
                     kind,
                     TokenKind::RightParen | TokenKind::RightBracket | TokenKind::RightCurly
                 )
         };
-        if !self.at(TokenKind::Terminator) {
+        if !self.is_at(TokenKind::Terminator) {
             return closes(self.token.kind);
         }
         let rest = self.source.text().get(self.token.span.start..).unwrap_or_default();
@@ -290,12 +296,12 @@ impl Parser<'_> {
     /// Consumes the bracket `kind`, which closes the bracket at the offset `open`, and returns its end. If another
     /// token is found, reports the missing bracket, and consumes the token unless it closes an enclosing construct.
     fn close(&mut self, kind: TokenKind, open: usize) -> usize {
-        let Token { kind: found, span } = self.token;
-        if found == kind {
+        let Token { kind: token_kind, span } = self.token;
+        if token_kind == kind {
             self.next();
             return span.end;
         }
-        let message = format!("expected {kind}, got {found}");
+        let message = format!("expected {kind}, got {token_kind}");
         let (line, column) = self.source.position(open);
         let hint = format!("{kind} must close the bracket at {line}:{column}");
         self.report(codes::EXPECTED_TOKEN, span, message, Some(&hint));
@@ -305,14 +311,14 @@ impl Parser<'_> {
         span.end
     }
 
-    fn comma(&mut self, until: TokenKind, list: &str) {
-        if self.at_end_or(until) {
+    fn comma(&mut self, end_kind: TokenKind, list: &str) {
+        if self.at_end_or(end_kind) {
             return;
         }
-        if !self.at(TokenKind::Comma) {
+        if !self.is_at(TokenKind::Comma) {
             let (message, hint) = (
                 format!("missing `,` in {list}"),
-                if self.at(TokenKind::Terminator) {
+                if self.is_at(TokenKind::Terminator) {
                     "a comma is needed before a new line, also after the last element"
                 } else {
                     "separate elements by commas"
@@ -347,12 +353,12 @@ impl Parser<'_> {
         } else {
             self.skip_to(&[TokenKind::Assign, TokenKind::Terminator, TokenKind::RightCurly]);
         }
-        if self.at(TokenKind::Assign) {
+        if self.is_at(TokenKind::Assign) {
             self.next();
         } else {
             let message = format!("expected `=` after the field name, got {}", self.token.kind);
             self.report(codes::EXPECTED_TOKEN, self.token.span, message, None);
-            if self.at(TokenKind::Illegal) {
+            if self.is_at(TokenKind::Illegal) {
                 self.next();
             }
         }

@@ -46,7 +46,7 @@ pub fn parse_expression(source: &Source) -> (Expression, Diagnostics) {
         parser.next();
     }
     if parser.token.kind != TokenKind::EndOfFile {
-        parser.expected("end of the expression");
+        parser.report_unexpected("end of the expression");
     }
     (expression, parser.finish())
 }
@@ -121,12 +121,12 @@ impl<'a> Parser<'a> {
         self.comments.push(group);
     }
 
-    fn at(&self, kind: TokenKind) -> bool {
+    fn is_at(&self, kind: TokenKind) -> bool {
         self.token.kind == kind
     }
 
     fn at_end_or(&self, kind: TokenKind) -> bool {
-        self.at(kind) || self.at(TokenKind::EndOfFile)
+        self.is_at(kind) || self.is_at(TokenKind::EndOfFile)
     }
 
     fn text(&mut self, span: Span) -> Arc<str> {
@@ -139,8 +139,8 @@ impl<'a> Parser<'a> {
         if text.len() > MAX_SHARED {
             return text.into();
         }
-        if let Some(known) = self.texts.get(text) {
-            known.clone()
+        if let Some(shared) = self.texts.get(text) {
+            shared.clone()
         } else {
             let text: Arc<str> = text.into();
             self.texts.insert(text.clone());
@@ -158,8 +158,8 @@ impl<'a> Parser<'a> {
             .push(Diagnostic::error(code, self.source, span, message).maybe_hint(hint.map(str::to_owned)));
     }
 
-    fn expected(&mut self, what: &str) {
-        let message = format!("expected {what}, got {}", self.token.kind);
+    fn report_unexpected(&mut self, expected: &str) {
+        let message = format!("expected {expected}, got {}", self.token.kind);
         self.report(codes::EXPECTED_TOKEN, self.token.span, message, None);
     }
 
@@ -167,14 +167,14 @@ impl<'a> Parser<'a> {
     fn expect(&mut self, kind: TokenKind) -> Token {
         let token = self.token;
         if token.kind != kind {
-            self.expected(&kind.to_string());
+            self.report_unexpected(&kind.to_string());
         }
         self.next();
         token
     }
 
     fn skip_to(&mut self, kinds: &[TokenKind]) {
-        while !self.at(TokenKind::EndOfFile) && !kinds.contains(&self.token.kind) {
+        while !self.is_at(TokenKind::EndOfFile) && !kinds.contains(&self.token.kind) {
             self.next();
         }
     }
@@ -182,7 +182,7 @@ impl<'a> Parser<'a> {
     /// Skips to the terminator that ends the current statement, across all bracketed text.
     fn skip_statement(&mut self) {
         let (mut curly, mut round, mut square) = (0i64, 0i64, 0i64);
-        while !self.at(TokenKind::EndOfFile) {
+        while !self.is_at(TokenKind::EndOfFile) {
             match self.token.kind {
                 TokenKind::LeftCurly => curly += 1,
                 TokenKind::RightCurly => curly -= 1,
@@ -199,17 +199,17 @@ impl<'a> Parser<'a> {
 
     // === Statements ===
 
-    fn body(&mut self, until: TokenKind) -> Vec<Statement> {
+    fn body(&mut self, end_kind: TokenKind) -> Vec<Statement> {
         let mut body = Vec::new();
-        while !self.at_end_or(until) {
+        while !self.at_end_or(end_kind) {
             if let Some(statement) = self.statement() {
                 body.push(statement);
             }
-            if self.at(until) {
+            if self.is_at(end_kind) {
                 break;
             }
-            if !self.at(TokenKind::Terminator) {
-                self.expected("end of line");
+            if !self.is_at(TokenKind::Terminator) {
+                self.report_unexpected("end of line");
                 self.skip_statement();
             }
             self.next();
@@ -218,17 +218,17 @@ impl<'a> Parser<'a> {
     }
 
     fn statement(&mut self) -> Option<Statement> {
-        if !self.at(TokenKind::Identifier) {
+        if !self.is_at(TokenKind::Identifier) {
             let message = format!("expected the name of an attribute or a block, got {}", self.token.kind);
             self.report(codes::EXPECTED_STATEMENT, self.token.span, message, None);
             // Consume at least one token, so that a stray closing bracket cannot cause an endless loop.
-            if self.at(TokenKind::LeftCurly) {
+            if self.is_at(TokenKind::LeftCurly) {
                 self.skip_statement();
                 return None;
             }
             self.next();
             self.skip_to(&[TokenKind::Identifier]);
-            return self.at(TokenKind::Identifier).then(|| self.statement()).flatten();
+            return self.is_at(TokenKind::Identifier).then(|| self.statement()).flatten();
         }
         let (name, parts) = self.block_name();
         let label = self.label();
@@ -267,7 +267,7 @@ impl<'a> Parser<'a> {
     /// True at the end of a line if the next line begins with `{`.
     fn bracket_below(&self) -> bool {
         let rest = self.source.text().get(self.token.span.start..).unwrap_or_default();
-        self.at(TokenKind::Terminator) && rest.trim_start().starts_with('{')
+        self.is_at(TokenKind::Terminator) && rest.trim_start().starts_with('{')
     }
 
     /// Parses `identifier { "." identifier }`; returns the name and the number of its parts.
@@ -275,10 +275,10 @@ impl<'a> Parser<'a> {
         let mut parts = vec![self.text(self.token.span)];
         let mut span = self.token.span;
         self.next();
-        while self.at(TokenKind::Dot) {
+        while self.is_at(TokenKind::Dot) {
             self.next();
-            if !self.at(TokenKind::Identifier) {
-                self.expected("identifier");
+            if !self.is_at(TokenKind::Identifier) {
+                self.report_unexpected("identifier");
                 if self.at_end_or(TokenKind::Terminator) {
                     break;
                 }
@@ -290,10 +290,10 @@ impl<'a> Parser<'a> {
         let name = if parts.len() == 1 {
             parts[0].clone()
         } else {
-            let whole = self.source.slice(span);
+            let text = self.source.slice(span);
             // White space around the dots is not part of the name.
-            if whole.len() == parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1 {
-                self.shared(whole)
+            if text.len() == parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1 {
+                self.shared(text)
             } else {
                 parts.join(".").into()
             }
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
     /// Parses the label after a name. Returns `None` without a label, and `Some(None)` for an empty label. For a label
     /// that is not in double quotes, reports an error and returns `Some(None)`.
     fn label(&mut self) -> Option<Option<Identifier>> {
-        if !self.at(TokenKind::String) {
+        if !self.is_at(TokenKind::String) {
             return None;
         }
         let span = self.token.span;
@@ -352,7 +352,7 @@ impl<'a> Parser<'a> {
         self.depth += 1;
         let body = self.body(TokenKind::RightCurly);
         self.depth -= 1;
-        let unclosed = self.at(TokenKind::EndOfFile);
+        let unclosed = self.is_at(TokenKind::EndOfFile);
         let close = self.token.span.start;
         if unclosed && !self.has_given_up {
             // Report the error at the opening bracket. The end of the file would not show which block is not closed.

@@ -88,8 +88,8 @@ impl<'a> Emitter<'a> {
     }
 
     /// Sets the source offset of the next token.
-    pub(super) fn at(&mut self, offset: usize) {
-        self.position = self.place_of(offset);
+    pub(super) fn move_to(&mut self, offset: usize) {
+        self.position = self.position_of(offset);
     }
 
     /// Delays white space until the next token.
@@ -132,7 +132,7 @@ impl<'a> Emitter<'a> {
         self.output
     }
 
-    fn place_of(&self, offset: usize) -> SourcePosition {
+    fn position_of(&self, offset: usize) -> SourcePosition {
         SourcePosition {
             offset,
             line: self.source.line(offset),
@@ -163,8 +163,8 @@ impl<'a> Emitter<'a> {
             for comment in self.group {
                 self.comment_prefix(next, *comment);
                 let text = comment_text(self.source.slice(*comment));
-                let place = self.place_of(comment.start);
-                self.write_text(place, &text, Some(ESCAPE));
+                let position = self.position_of(comment.start);
+                self.write_text(position, &text, Some(ESCAPE));
                 last = *comment;
             }
             self.next_group();
@@ -231,7 +231,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn write_text(&mut self, place: SourcePosition, text: &str, bracket: Option<u8>) {
+    fn write_text(&mut self, position: SourcePosition, text: &str, bracket: Option<u8>) {
         if self.at_line_start {
             self.write_indent();
         }
@@ -242,8 +242,8 @@ impl<'a> Emitter<'a> {
         let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.at_line_start = false;
         self.position = SourcePosition {
-            offset: place.offset.saturating_add(text.len()),
-            line: place.line.saturating_add(newlines),
+            offset: position.offset.saturating_add(text.len()),
+            line: position.line.saturating_add(newlines),
         };
         self.last_position = self.position;
     }
@@ -278,9 +278,9 @@ impl<'a> Emitter<'a> {
 fn comment_text(text: &str) -> String {
     let is_block = text.starts_with("/*");
     let mut kept = String::with_capacity(text.len());
-    for (at, letter) in text.char_indices() {
+    for (offset, letter) in text.char_indices() {
         let would_end =
-            is_block && kept.len() > 2 && kept.ends_with('*') && text[at + letter.len_utf8()..].starts_with('/');
+            is_block && kept.len() > 2 && kept.ends_with('*') && text[offset + letter.len_utf8()..].starts_with('/');
         if letter != '\r' || would_end {
             kept.push(letter);
         }

@@ -59,7 +59,7 @@ impl Printer<'_> {
     }
 
     fn attribute(&mut self, attribute: &Attribute) {
-        self.out.at(attribute.name.span.start);
+        self.out.move_to(attribute.name.span.start);
         self.out.text(&attribute.name.name);
         self.assignment(&attribute.value);
     }
@@ -72,15 +72,15 @@ impl Printer<'_> {
     }
 
     fn block(&mut self, block: &Block) {
-        self.out.at(block.name.span.start);
+        self.out.move_to(block.name.span.start);
         self.out.text(&block.name.name);
         if let Some(label) = &block.label {
             self.out.space(Space::Blank);
-            self.out.at(label.span.start);
+            self.out.move_to(label.span.start);
             self.out.literal(&format!("\"{}\"", label.name), TokenKind::String);
         }
         self.out.space(Space::Blank);
-        self.out.at(block.open);
+        self.out.move_to(block.open);
         self.out.token(TokenKind::LeftCurly);
         self.out.space(Space::Indent);
         if block.body.is_empty() {
@@ -90,7 +90,7 @@ impl Printer<'_> {
             self.statements(&block.body);
         }
         self.out.space(Space::Unindent);
-        self.out.at(block.close);
+        self.out.move_to(block.close);
         self.out.token(TokenKind::RightCurly);
     }
 
@@ -98,11 +98,11 @@ impl Printer<'_> {
         let span = expression.span;
         match &expression.kind {
             ExpressionKind::Literal { kind, text } => {
-                self.out.at(span.start);
+                self.out.move_to(span.start);
                 self.out.literal(text, *kind);
             }
             ExpressionKind::Identifier(name) => {
-                self.out.at(span.start);
+                self.out.move_to(span.start);
                 self.out.text(name);
             }
             ExpressionKind::Array(items) => self.array(items, span.start, span.end - 1),
@@ -114,10 +114,10 @@ impl Printer<'_> {
             }
             ExpressionKind::Index { value, open, index } => {
                 self.expression(value);
-                self.out.at(*open);
+                self.out.move_to(*open);
                 self.out.token(TokenKind::LeftBracket);
                 self.expression(index);
-                self.out.at(span.end - 1);
+                self.out.move_to(span.end - 1);
                 self.out.token(TokenKind::RightBracket);
             }
             ExpressionKind::Call {
@@ -126,19 +126,19 @@ impl Printer<'_> {
                 arguments,
             } => self.call(callee, *open, arguments, span.end - 1),
             ExpressionKind::Unary { operator, value } => {
-                self.out.at(span.start);
+                self.out.move_to(span.start);
                 self.out.token(*operator);
                 self.expression(value);
             }
             ExpressionKind::Binary {
                 operator,
-                at,
+                operator_offset,
                 left,
                 right,
             } => {
                 self.expression(left);
                 self.out.space(Space::Blank);
-                self.out.at(*at);
+                self.out.move_to(*operator_offset);
                 self.out.token(*operator);
                 self.out.space(Space::Blank);
                 self.expression(right);
@@ -153,7 +153,7 @@ impl Printer<'_> {
 
     /// Prints a list. Elements that began on their own lines stay on their own lines, indented once.
     fn array(&mut self, items: &[Expression], open: usize, close: usize) {
-        self.out.at(open);
+        self.out.move_to(open);
         self.out.token(TokenKind::LeftBracket);
         let mut previous = open;
         for (index, item) in items.iter().enumerate() {
@@ -180,12 +180,12 @@ impl Printer<'_> {
             self.out.space(Space::Break);
             self.out.space(Space::Unindent);
         }
-        self.out.at(close);
+        self.out.move_to(close);
         self.out.token(TokenKind::RightBracket);
     }
 
     fn object(&mut self, fields: &[Field], open: usize, close: usize) {
-        self.out.at(open);
+        self.out.move_to(open);
         self.out.token(TokenKind::LeftCurly);
         self.out.space(Space::Indent);
         let mut previous = open;
@@ -201,7 +201,7 @@ impl Printer<'_> {
                 self.out.space(Space::Blank);
             }
             previous = field.name.span.end - 1;
-            self.out.at(field.name.span.start);
+            self.out.move_to(field.name.span.start);
             self.key(field);
             self.assignment(&field.value);
             if index + 1 < fields.len() {
@@ -213,7 +213,7 @@ impl Printer<'_> {
             self.out.space(Space::Break);
         }
         self.out.space(Space::Unindent);
-        self.out.at(close);
+        self.out.move_to(close);
         self.out.token(TokenKind::RightCurly);
     }
 

@@ -13,14 +13,14 @@ pub(super) fn fail(argument: usize, message: impl Into<String>) -> FunctionError
     }
 }
 
-/// Fails unless there are exactly `wanted` arguments.
-pub(super) fn count(arguments: &[Value], wanted: usize) -> Result<(), FunctionError> {
-    if arguments.len() == wanted {
+/// Fails unless there are exactly `expected` arguments.
+pub(super) fn count(arguments: &[Value], expected: usize) -> Result<(), FunctionError> {
+    if arguments.len() == expected {
         return Ok(());
     }
     Err(FunctionError {
         argument: None,
-        message: format!("expected {wanted} args, got {}", arguments.len()),
+        message: format!("expected {expected} args, got {}", arguments.len()),
     })
 }
 

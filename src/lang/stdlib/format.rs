@@ -212,7 +212,7 @@ impl Verb {
             Value::Number(number) => Some(*number),
             _ => None,
         };
-        let whole = match number {
+        let integer = match number {
             Some(Number::Int(value)) => Some((Sign::of(value as f64), value.unsigned_abs())),
             Some(Number::Uint(value)) => Some((Sign::Plus, value)),
             _ => None,
@@ -226,24 +226,24 @@ impl Verb {
             _ => None,
         };
         Some(match kind {
-            'U' => self.pad(&format!("U+{:04X}", whole?.1)),
+            'U' => self.pad(&format!("U+{:04X}", integer?.1)),
             'v' if float.is_none() => self.pad(&plain(operand)),
-            's' => self.pad(&self.cut(words?)),
-            'q' => self.pad(&format!("{:?}", self.cut(words?))),
+            's' => self.pad(&self.truncate(words?)),
+            'q' => self.pad(&format!("{:?}", self.truncate(words?))),
             't' if matches!(operand, Value::Bool(_)) => self.pad(&plain(operand)),
-            'd' => self.signed(whole?, |value| value.to_string()),
-            'b' => self.signed(whole?, |value| format!("{value:b}")),
-            'o' => self.signed(whole?, |value| format!("{value:o}")),
+            'd' => self.signed(integer?, |value| value.to_string()),
+            'b' => self.signed(integer?, |value| format!("{value:b}")),
+            'o' => self.signed(integer?, |value| format!("{value:o}")),
             'x' | 'X' => {
                 let cased = |digits: String| if kind == 'X' { digits.to_uppercase() } else { digits };
-                match (whole, words) {
-                    (Some(whole), _) if self.alternate => self.signed(whole, |value| cased(format!("{value:#x}"))),
-                    (Some(whole), _) => self.signed(whole, |value| cased(format!("{value:x}"))),
+                match (integer, words) {
+                    (Some(integer), _) if self.alternate => self.signed(integer, |value| cased(format!("{value:#x}"))),
+                    (Some(integer), _) => self.signed(integer, |value| cased(format!("{value:x}"))),
                     (_, Some(words)) => self.pad(&cased(words.bytes().map(|byte| format!("{byte:02x}")).collect())),
                     _ => return None,
                 }
             }
-            'c' => self.pad(&char::from_u32(u32::try_from(whole?.1).ok()?)?.to_string()),
+            'c' => self.pad(&char::from_u32(u32::try_from(integer?.1).ok()?)?.to_string()),
             'f' | 'F' => self.signed_float(float?, |value| format!("{value:.*}", self.precision.unwrap_or(6))),
             'e' | 'E' => self.signed_float(float?, |value| exponent(value, self.precision.unwrap_or(6))),
             'g' | 'G' | 'v' => self.signed_float(float?, shortest),
@@ -251,7 +251,7 @@ impl Verb {
         })
     }
 
-    fn cut(&self, text: &str) -> String {
+    fn truncate(&self, text: &str) -> String {
         text.chars().take(self.precision.unwrap_or(usize::MAX)).collect()
     }
 

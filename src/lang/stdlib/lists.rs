@@ -13,7 +13,7 @@ pub(super) fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
         .collect::<Result<Vec<_>, _>>()?;
     // A single list is returned as it is, without a copy.
     Ok(match arguments {
-        [only] => only.clone(),
+        [list] => list.clone(),
         _ => Value::array(lists.concat()),
     })
 }

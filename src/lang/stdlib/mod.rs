@@ -169,17 +169,17 @@ fn trim_suffix(arguments: &[Value]) -> Result<Value, FunctionError> {
 
 fn replace(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 3)?;
-    let (whole, old, new) = (text(arguments, 0)?, text(arguments, 1)?, text(arguments, 2)?);
-    Ok(Value::string(whole.replace(&*old, &new)))
+    let (subject, old, new) = (text(arguments, 0)?, text(arguments, 1)?, text(arguments, 2)?);
+    Ok(Value::string(subject.replace(&*old, &new)))
 }
 
 fn split(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 2)?;
-    let (whole, separator) = (text(arguments, 0)?, text(arguments, 1)?);
+    let (subject, separator) = (text(arguments, 0)?, text(arguments, 1)?);
     Ok(if separator.is_empty() {
-        Value::array(whole.chars().map(|letter| Value::string(letter.to_string())))
+        Value::array(subject.chars().map(|letter| Value::string(letter.to_string())))
     } else {
-        Value::array(whole.split(&*separator).map(Value::string))
+        Value::array(subject.split(&*separator).map(Value::string))
     })
 }
 

@@ -96,11 +96,11 @@ impl<'a> Writer<'a> for Alloy<'a> {
     }
 
     fn binary(&mut self, operator: TokenKind, left: &Expression, right: &Expression) -> Result<(), Diagnostics> {
-        let own = precedence_of(operator);
+        let own_precedence = precedence_of(operator);
         let right_to_left = operator == TokenKind::Power;
-        self.expression(left, own + u8::from(right_to_left))?;
+        self.expression(left, own_precedence + u8::from(right_to_left))?;
         self.push(&format!(" {} ", operator.text()));
-        self.expression(right, own + u8::from(!right_to_left))
+        self.expression(right, own_precedence + u8::from(!right_to_left))
     }
 }
 

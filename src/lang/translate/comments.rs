@@ -44,8 +44,8 @@ impl<'a> Comments<'a> {
     /// True if a remaining comment follows `offset` on the same line, with only spaces, tabs and `,` between them.
     pub(crate) fn is_behind(&self, offset: usize) -> bool {
         self.list.get(self.next).is_some_and(|span| {
-            let between = self.source.text().get(offset..span.start);
-            between.is_some_and(|between| between.chars().all(|letter| matches!(letter, ' ' | '\t' | ',')))
+            let gap = self.source.text().get(offset..span.start);
+            gap.is_some_and(|gap| gap.chars().all(|letter| matches!(letter, ' ' | '\t' | ',')))
                 && !self.source.slice(*span).contains('\n')
         })
     }

@@ -49,8 +49,8 @@ impl<'a> Writer<'a> for Hcl<'a> {
         self.push(" = ");
         // The closing word of a heredoc must be alone on its line. If a comment follows it, the text is written as
         // a quoted string.
-        let alone = !self.0.comments.is_behind(attribute.span().end);
-        match alone.then(|| heredoc(&attribute.value)).flatten() {
+        let is_alone = !self.0.comments.is_behind(attribute.span().end);
+        match is_alone.then(|| heredoc(&attribute.value)).flatten() {
             Some(text) => self.push(&text),
             None => self.expression(&attribute.value, 0)?,
         }
@@ -158,8 +158,8 @@ impl<'a> Writer<'a> for Hcl<'a> {
                 "HCL calls functions only by name, not the result of an expression",
             ));
         }
-        for (at, name) in names.iter().enumerate() {
-            if at > 0 {
+        for (index, name) in names.iter().enumerate() {
+            if index > 0 {
                 self.push("::");
             }
             self.name(&name.name, name.span)?;
@@ -176,10 +176,10 @@ impl<'a> Writer<'a> for Hcl<'a> {
             self.push(")");
             return Ok(());
         }
-        let own = Self::precedence(operator);
-        self.expression(left, own)?;
+        let own_precedence = Self::precedence(operator);
+        self.expression(left, own_precedence)?;
         let _ = write!(self.0.out, " {} ", operator.text());
-        self.expression(right, own + 1)
+        self.expression(right, own_precedence + 1)
     }
 }
 

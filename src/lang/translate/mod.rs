@@ -20,16 +20,16 @@ use crate::{format, hcl as front, meaning, parse};
 /// Converts an Alloy configuration to HCL text.
 pub fn to_hcl(path: &str, text: &str) -> Result<String, Diagnostics> {
     convert(path, text, crate::parser::parse, |file| {
-        let written = hcl::write(file)?;
-        front::fmt("out.hcl", &written).map(|text| ("out.hcl", text))
+        let output = hcl::write(file)?;
+        front::fmt("out.hcl", &output).map(|text| ("out.hcl", text))
     })
 }
 
 /// Converts an HCL configuration to Alloy text.
 pub fn to_alloy(path: &str, text: &str) -> Result<String, Diagnostics> {
     convert(path, text, front::parse, |file| {
-        let written = alloy::write(file)?;
-        format::fmt_named("out.alloy", &written).map(|text| ("out.alloy", text))
+        let output = alloy::write(file)?;
+        format::fmt_named("out.alloy", &output).map(|text| ("out.alloy", text))
     })
 }
 
@@ -51,17 +51,17 @@ fn convert(
             message,
         ))
     };
-    let (name, written) = match write(&file) {
-        Ok(written) => written,
-        Err(found) if found.iter().all(|diagnostic| diagnostic.source == source) => return Err(found),
-        Err(found) => return Err(unfaithful(&found.to_string())),
+    let (name, output) = match write(&file) {
+        Ok(output) => output,
+        Err(errors) if errors.iter().all(|diagnostic| diagnostic.source == source) => return Err(errors),
+        Err(errors) => return Err(unfaithful(&errors.to_string())),
     };
-    let (reparsed, diagnostics) = parse(&Source::new(name, written.as_str()));
+    let (reparsed, diagnostics) = parse(&Source::new(name, output.as_str()));
     if diagnostics.has_errors() {
         return Err(unfaithful(&diagnostics.to_string()));
     }
     if !meaning::same(&file, &reparsed) {
         return Err(unfaithful("its meaning would change"));
     }
-    Ok(written)
+    Ok(output)
 }

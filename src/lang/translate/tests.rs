@@ -46,7 +46,7 @@ fn bodies() -> impl Strategy<Value = String> {
                 let items: String = items
                     .iter()
                     .enumerate()
-                    .map(|(at, item)| format!("{gap}\"k {at}\" = {item},"))
+                    .map(|(index, item)| format!("{gap}\"k {index}\" = {item},"))
                     .collect();
                 format!("{{{items}}}")
             }),
@@ -102,8 +102,8 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     let alloy = to_alloy("x.hcl", &hcl);
     prop_assert!(alloy.is_ok(), "{}\n{}", hcl, alloy.unwrap_err().render());
     let alloy = alloy.unwrap_or_default();
-    let (again, _) = parse(&Source::new("out.alloy", alloy.as_str()));
-    prop_assert!(same(&file, &again), "{}\n{}\n{}", text, hcl, alloy);
+    let (reparsed, _) = parse(&Source::new("out.alloy", alloy.as_str()));
+    prop_assert!(same(&file, &reparsed), "{}\n{}\n{}", text, hcl, alloy);
     let count = |text: &str| text.matches("// ").count() + text.matches("/* ").count();
     prop_assert_eq!(count(text), count(&hcl), "{}\n{}", text, hcl);
     prop_assert_eq!(count(text), count(&alloy), "{}\n{}\n{}", text, hcl, alloy);
@@ -135,8 +135,8 @@ fn a_comment_behind_a_text_of_several_lines_is_kept() {
 fn numbered(text: &str) -> String {
     let mut parts = text.split("name = ");
     let mut out = parts.next().unwrap_or_default().to_owned();
-    for (at, part) in parts.enumerate() {
-        out.push_str(&format!("name{at} = {part}"));
+    for (index, part) in parts.enumerate() {
+        out.push_str(&format!("name{index} = {part}"));
     }
     out
 }
@@ -148,11 +148,11 @@ fn almost_every_generated_body_can_be_converted() {
     let (mut converted, mut refused) = (0, Vec::new());
     for _ in 0..200 {
         let text = numbered(&bodies().new_tree(&mut runner).unwrap().current());
-        let (_, found) = parse(&Source::new("in.alloy", text.as_str()));
-        assert!(!found.has_errors(), "{}", found.render());
+        let (_, diagnostics) = parse(&Source::new("in.alloy", text.as_str()));
+        assert!(!diagnostics.has_errors(), "{}", diagnostics.render());
         match to_hcl("in.alloy", &text) {
             Ok(_) => converted += 1,
-            Err(found) => refused.push(found.to_string()),
+            Err(diagnostics) => refused.push(diagnostics.to_string()),
         }
     }
     assert!(converted > 180, "{converted}, the others: {refused:#?}");
@@ -176,8 +176,8 @@ fn hostile_nesting_is_refused() {
         "<<E\n${",
     ] {
         for text in [format!("a = {}", piece.repeat(20_000)), piece.repeat(20_000)] {
-            let (_, found) = parse(&Source::new("x.hcl", text.as_str()));
-            assert!(found.has_errors(), "{piece}");
+            let (_, diagnostics) = parse(&Source::new("x.hcl", text.as_str()));
+            assert!(diagnostics.has_errors(), "{piece}");
         }
     }
 }

@@ -200,17 +200,17 @@ pub(super) trait Writer<'a>: Sized {
     }
 
     /// Writes a list: `[...]`.
-    fn array(&mut self, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
-        self.expressions('[', ']', items, whole)
+    fn array(&mut self, items: &[Expression], list_span: Span) -> Result<(), Diagnostics> {
+        self.expressions('[', ']', items, list_span)
     }
 
     /// Writes arguments: `(...)`.
-    fn arguments(&mut self, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
-        self.expressions('(', ')', items, whole)
+    fn arguments(&mut self, items: &[Expression], list_span: Span) -> Result<(), Diagnostics> {
+        self.expressions('(', ')', items, list_span)
     }
 
     /// Writes an object: `{...}`.
-    fn object(&mut self, fields: &[Field], whole: Span) -> Result<(), Diagnostics> {
+    fn object(&mut self, fields: &[Field], list_span: Span) -> Result<(), Diagnostics> {
         let spans: Vec<Span> = fields
             .iter()
             .map(|field| field.name.span.to(field.value.span))
@@ -220,8 +220,8 @@ pub(super) trait Writer<'a>: Sized {
             close: '}',
             commas: Self::FIELD_COMMAS,
         };
-        self.list(brackets, whole, &spans, |writer, at| {
-            let field = &fields[at];
+        self.list(brackets, list_span, &spans, |writer, index| {
+            let field = &fields[index];
             writer.key(field)?;
             writer.page().out.push_str(" = ");
             writer.expression(&field.value, 0)
@@ -229,42 +229,50 @@ pub(super) trait Writer<'a>: Sized {
     }
 
     /// Writes expressions in brackets: `[...]` or `(...)`.
-    fn expressions(&mut self, open: char, close: char, items: &[Expression], whole: Span) -> Result<(), Diagnostics> {
+    fn expressions(
+        &mut self,
+        open: char,
+        close: char,
+        items: &[Expression],
+        list_span: Span,
+    ) -> Result<(), Diagnostics> {
         let spans: Vec<Span> = items.iter().map(|item| item.span).collect();
         let brackets = Brackets {
             open,
             close,
             commas: true,
         };
-        self.list(brackets, whole, &spans, |writer, at| writer.expression(&items[at], 0))
+        self.list(brackets, list_span, &spans, |writer, index| {
+            writer.expression(&items[index], 0)
+        })
     }
 
-    /// Writes elements on separate lines if the first element was on its own line; `whole` is the range from bracket to
-    /// bracket.
+    /// Writes elements on separate lines if the first element was on its own line; `list_span` is the range from
+    /// bracket to bracket.
     fn list(
         &mut self,
         Brackets { open, close, commas }: Brackets,
-        whole: Span,
+        list_span: Span,
         items: &[Span],
         mut write: impl FnMut(&mut Self, usize) -> Result<(), Diagnostics>,
     ) -> Result<(), Diagnostics> {
         let page = self.page();
         page.out.push(open);
-        let lines = is_multiline(page.source, whole.start, items.first().copied());
-        for (at, item) in items.iter().enumerate() {
+        let lines = is_multiline(page.source, list_span.start, items.first().copied());
+        for (index, item) in items.iter().enumerate() {
             let page = self.page();
             if lines {
-                if at == 0 {
-                    page.behind(whole.start + 1);
+                if index == 0 {
+                    page.behind(list_span.start + 1);
                 }
                 page.out.push('\n');
                 page.before(item.start);
-            } else if at > 0 {
+            } else if index > 0 {
                 page.out.push(' ');
             }
-            write(self, at)?;
+            write(self, index)?;
             let page = self.page();
-            if (lines && commas) || (!lines && at + 1 < items.len()) {
+            if (lines && commas) || (!lines && index + 1 < items.len()) {
                 page.out.push(',');
             }
             if lines {
@@ -274,7 +282,7 @@ pub(super) trait Writer<'a>: Sized {
         let page = self.page();
         if lines {
             page.out.push('\n');
-            page.before(whole.end.saturating_sub(1));
+            page.before(list_span.end.saturating_sub(1));
         }
         page.out.push(close);
         Ok(())
@@ -286,10 +294,10 @@ pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) ->
     Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
 }
 
-/// Returns the precedence of an expression; `of` returns the precedence of an operator in one of the languages.
-fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
+/// Returns the precedence of an expression; `precedence` returns that of an operator in one of the languages.
+fn binding(expression: &Expression, precedence: fn(TokenKind) -> u8) -> u8 {
     match &expression.kind {
-        ExpressionKind::Binary { operator, .. } => of(*operator),
+        ExpressionKind::Binary { operator, .. } => precedence(*operator),
         ExpressionKind::Unary { .. } => 50,
         _ => 100,
     }

@@ -52,12 +52,12 @@ impl Analyzer<'_> {
         source: &Source,
         name: &Identifier,
     ) -> Option<&'static dyn AnyDefinition> {
-        let found = self.catalog.find(&name.name);
-        if found.is_none() {
+        let definition = self.catalog.find(&name.name);
+        if definition.is_none() {
             let diagnostic = self.no_such_component(env, source, name);
             self.diagnostics.push(diagnostic);
         }
-        found
+        definition
     }
 
     /// Reports a definition that is not stable enough or cannot be built yet.
@@ -65,14 +65,14 @@ impl Analyzer<'_> {
         &mut self,
         source: &Source,
         name: &Identifier,
-        what: &str,
+        noun: &str,
         definition: &'static dyn AnyDefinition,
     ) {
         if definition.stability() < self.minimum {
             self.diagnostics.push(below_minimum(
                 source,
                 name,
-                &format!("{what} \"{}\"", name.name),
+                &format!("{noun} \"{}\"", name.name),
                 definition.stability(),
                 self.minimum,
             ));
@@ -91,12 +91,12 @@ impl Analyzer<'_> {
             return Diagnostic::error(codes::FOREIGN_COMPONENT, source, name.span, message)
                 .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
         }
-        let own = env.declared_names().into_iter().chain(self.catalog.names());
-        let own = own.chain(SETTINGS).chain(MODULE_BLOCKS);
-        let near = nearest(&name.name, own.chain(foreign::NAMES.iter().copied()));
+        let names = env.declared_names().into_iter().chain(self.catalog.names());
+        let names = names.chain(SETTINGS).chain(MODULE_BLOCKS);
+        let candidate = nearest(&name.name, names.chain(foreign::NAMES.iter().copied()));
         let message = format!("cannot find the definition of component name \"{}\"", name.name);
         Diagnostic::error(codes::UNKNOWN_COMPONENT, source, name.span, message)
-            .maybe_hint(near.map(|name| format!("did you mean `{name}`?")))
+            .maybe_hint(candidate.map(|name| format!("did you mean `{name}`?")))
     }
 }
 
@@ -104,12 +104,12 @@ impl Analyzer<'_> {
 pub(super) fn below_minimum(
     source: &Source,
     name: &Identifier,
-    what: &str,
+    subject: &str,
     level: Stability,
     minimum: Stability,
 ) -> Diagnostic {
     let message = format!(
-        "{what} is at stability level \"{}\", which is below the minimum allowed stability level \"{}\"",
+        "{subject} is at stability level \"{}\", which is below the minimum allowed stability level \"{}\"",
         level.name(),
         minimum.name(),
     );

@@ -29,7 +29,7 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
             NodeKind::Foreach(_) => check_body(text, blocks::ForeachBody::SCHEMA, &resolve),
             NodeKind::Custom(call) => match &call.declare {
                 Some(declare) => match declare.analysis() {
-                    Some(known) => decode_call(text, Some(known), &resolve).diagnostics,
+                    Some(analysis) => decode_call(text, Some(analysis), &resolve).diagnostics,
                     // The declaration is still under analysis, so it instantiates itself, an error already reported.
                     None => Diagnostics::new(),
                 },
@@ -50,13 +50,13 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
 fn check_component(definition: &dyn AnyDefinition, text: &SourceBlock, resolve: &dyn Resolve) -> Diagnostics {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, definition.arguments(), resolve);
-    let mut found = decoded.diagnostics;
-    if !found.has_errors()
+    let mut diagnostics = decoded.diagnostics;
+    if !diagnostics.has_errors()
         && let Err(errors) = definition.validate(decoded.arguments)
     {
-        found.extend(argument_errors(text, &errors));
+        diagnostics.extend(argument_errors(text, &errors));
     }
-    found
+    diagnostics
 }
 
 fn check_body(text: &SourceBlock, schema: &'static Schema, resolve: &dyn Resolve) -> Diagnostics {

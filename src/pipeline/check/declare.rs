@@ -72,7 +72,7 @@ fn parameter(body: &[Statement]) -> Parameter {
 
 /// Decodes the body of a block that instantiates a `declare`, against the declared parameters. Without known
 /// parameters, the arguments are not checked.
-pub(crate) fn decode_call(text: &SourceBlock, known: Option<&Analysis>, resolve: &dyn Resolve) -> Called {
+pub(crate) fn decode_call(text: &SourceBlock, analysis: Option<&Analysis>, resolve: &dyn Resolve) -> Called {
     let SourceBlock { source, block } = text;
     let mut called = Called {
         arguments: Arguments::default(),
@@ -101,18 +101,18 @@ pub(crate) fn decode_call(text: &SourceBlock, known: Option<&Analysis>, resolve:
             ));
             continue;
         }
-        if let Some(known) = known
-            && !known.parameters.contains_key(name)
+        if let Some(analysis) = analysis
+            && !analysis.parameters.contains_key(name)
         {
             let message = format!("argument \"{name}\" is not defined in the module");
             called.diagnostics.push(
                 Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, source, attribute.name.span, message)
-                    .hint(hint(name, &known.parameters)),
+                    .hint(hint(name, &analysis.parameters)),
             );
         }
         let value = resolve.resolve(source, &attribute.value, &Kind::Any);
-        let value = value.unwrap_or_else(|found| {
-            called.diagnostics.push(found);
+        let value = value.unwrap_or_else(|diagnostic| {
+            called.diagnostics.push(diagnostic);
             None
         });
         called
@@ -120,7 +120,7 @@ pub(crate) fn decode_call(text: &SourceBlock, known: Option<&Analysis>, resolve:
             .attributes
             .insert(name.clone(), value.unwrap_or_default());
     }
-    for (name, parameter) in known.iter().flat_map(|known| &known.parameters) {
+    for (name, parameter) in analysis.iter().flat_map(|analysis| &analysis.parameters) {
         if parameter.optional || called.arguments.attributes.contains_key(name) {
             continue;
         }
@@ -139,7 +139,7 @@ pub(crate) fn decode_call(text: &SourceBlock, known: Option<&Analysis>, resolve:
 fn hint(name: &str, parameters: &BTreeMap<Arc<str>, Parameter>) -> String {
     let names = || parameters.keys().map(AsRef::as_ref);
     match nearest(name, names()) {
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(candidate) => format!("did you mean `{candidate}`?"),
         None if parameters.is_empty() => "the module takes no arguments".to_owned(),
         None => format!("its arguments: {}", names().collect::<Vec<&str>>().join(", ")),
     }

@@ -171,7 +171,7 @@ impl UsedNode {
 /// An export of a node, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UsedExport {
-    pub(super) of: UsedNode,
+    pub(super) owner: UsedNode,
     pub(super) name: Arc<str>,
 }
 
@@ -196,7 +196,9 @@ impl Graph {
             }
             NodeKind::Argument => (name == "value").then_some(Kind::Any),
             NodeKind::Custom(call) => match &call.declare {
-                Some(declare) => declare.analysis().and_then(|known| known.exports.get(name).copied()),
+                Some(declare) => declare
+                    .analysis()
+                    .and_then(|analysis| analysis.exports.get(name).copied()),
                 None => Some(Kind::Any),
             },
             NodeKind::Import(_) | NodeKind::Export | NodeKind::Foreach(_) => None,
@@ -209,8 +211,8 @@ impl Graph {
             NodeKind::Component(definition) => definition.exports().iter().map(|export| export.name).collect(),
             NodeKind::Argument => vec!["value"],
             NodeKind::Custom(call) => {
-                let known = call.declare.as_ref()?.analysis()?;
-                known.exports.keys().map(AsRef::as_ref).collect()
+                let analysis = call.declare.as_ref()?.analysis()?;
+                analysis.exports.keys().map(AsRef::as_ref).collect()
             }
             NodeKind::Import(_) | NodeKind::Export | NodeKind::Foreach(_) => Vec::new(),
         })

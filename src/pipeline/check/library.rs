@@ -73,7 +73,7 @@ impl Parsed {
         self.declares.get(name).ok_or_else(|| {
             let names = self.declares.keys().map(AsRef::as_ref);
             let hint = match nearest(name, names.clone()) {
-                Some(near) => format!("did you mean `{namespace}.{near}`?"),
+                Some(candidate) => format!("did you mean `{namespace}.{candidate}`?"),
                 None => format!("it declares: {}", names.collect::<Vec<&str>>().join(", ")),
             };
             let message = format!("the import \"{namespace}\" has no declare \"{name}\"");
@@ -151,8 +151,8 @@ impl Parsed {
         };
         if let Some(first) = first {
             let (line, column) = first.source.position(first.block.name.span.start);
-            let place = format!("{}:{line}:{column}", first.source.path());
-            let message = format!("block {} already declared at {place}", block.id());
+            let location = format!("{}:{line}:{column}", first.source.path());
+            let message = format!("block {} already declared at {location}", block.id());
             diagnostics.push(Diagnostic::error(
                 codes::ALREADY_DECLARED,
                 source,

@@ -63,7 +63,7 @@ impl Links {
         let nodes = used.nodes.iter().filter(|used| **used != itself);
         self.uses.nodes.extend(nodes.map(UsedNode::in_enclosing_scope));
         let exports = used.exports.iter().map(|used| UsedExport {
-            of: used.of.in_enclosing_scope(),
+            owner: used.owner.in_enclosing_scope(),
             name: used.name.clone(),
         });
         self.uses.exports.extend(exports);
@@ -109,8 +109,8 @@ fn add_namespaces(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
     if let Some(namespace) = &call.namespace {
         namespaces.insert((call.level, namespace.clone()));
     }
-    if let Some(known) = call.declare.as_ref().and_then(|declare| declare.analysis()) {
-        let outside = known.graph.namespaces_outside.iter();
+    if let Some(analysis) = call.declare.as_ref().and_then(|declare| declare.analysis()) {
+        let outside = analysis.graph.namespaces_outside.iter();
         namespaces.extend(outside.map(|(level, namespace)| (call.level + level - 1, namespace.clone())));
     }
 }
@@ -127,10 +127,10 @@ pub(super) fn apply(graph: &mut Graph, all: Vec<Links>, mut templates: HashMap<u
                 references.insert(*import);
             }
         }
-        let own = uses.nodes.iter().filter(|used| used.level == 0);
-        references.extend(own.map(|used| used.node));
-        let used_exports = uses.exports.iter().filter(|used| used.of.level == 0);
-        let used_exports = used_exports.map(|used| (used.of.node, used.name.clone())).collect();
+        let own_nodes = uses.nodes.iter().filter(|used| used.level == 0);
+        references.extend(own_nodes.map(|used| used.node));
+        let used_exports = uses.exports.iter().filter(|used| used.owner.level == 0);
+        let used_exports = used_exports.map(|used| (used.owner.node, used.name.clone())).collect();
         let uses_outside = !uses.variables.is_empty() || uses.nodes.iter().any(|used| used.level > 0);
         for target in &references {
             graph.nodes[*target].referenced_by.push(index);
@@ -139,7 +139,7 @@ pub(super) fn apply(graph: &mut Graph, all: Vec<Links>, mut templates: HashMap<u
         outer.nodes.extend(uses.nodes.into_iter().filter(|used| used.level > 0));
         outer
             .exports
-            .extend(uses.exports.into_iter().filter(|used| used.of.level > 0));
+            .extend(uses.exports.into_iter().filter(|used| used.owner.level > 0));
         outer
             .variables
             .extend(uses.variables.into_iter().filter(|level| *level > 0));
@@ -200,8 +200,8 @@ impl Finder<'_, '_, '_> {
         let hidden = |first: &&Identifier| stdlib::names().any(|name| name == &*first.name);
         if let Some(first) = names.first().filter(hidden) {
             let message = format!("`{}` hides a name of the standard library", first.name);
-            let found = Diagnostic::warning(codes::SHADOWED_LIBRARY, source, first.span, message);
-            self.push(found.hint("give it another name"));
+            let warning = Diagnostic::warning(codes::SHADOWED_LIBRARY, source, first.span, message);
+            self.push(warning.hint("give it another name"));
         }
     }
 
@@ -210,20 +210,20 @@ impl Finder<'_, '_, '_> {
         for name in names {
             match field(source, &value, name) {
                 Ok(inner) => value = inner,
-                Err(found) => return self.push(found),
+                Err(diagnostic) => return self.push(diagnostic),
             }
         }
     }
 
     /// Checks an export of a node, and the fields that are selected from it.
-    fn export(&mut self, source: &Source, of: UsedNode, export: &Identifier, rest: &[Identifier]) {
-        let node = of.node;
-        let Some(graph) = self.env.ancestor(of.level).and_then(|env| env.graph) else {
+    fn export(&mut self, source: &Source, owner: UsedNode, export: &Identifier, rest: &[Identifier]) {
+        let node = owner.node;
+        let Some(graph) = self.env.ancestor(owner.level).and_then(|env| env.graph) else {
             return;
         };
         if let Some(kind) = graph.export(node, &export.name) {
             let name = export.name.clone();
-            self.links.uses.exports.insert(UsedExport { of, name });
+            self.links.uses.exports.insert(UsedExport { owner, name });
             if let Some(value) = without_fields(&kind) {
                 self.fields(source, value, rest);
             }
@@ -232,13 +232,13 @@ impl Finder<'_, '_, '_> {
         let Some(exports) = graph.exports(node) else { return };
         let id = &graph.nodes[node].id;
         let hint = match nearest(&export.name, exports.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(candidate) => format!("did you mean `{candidate}`?"),
             None if exports.is_empty() => format!("{id} has no exports"),
             None => format!("its exports: {}", exports.join(", ")),
         };
         let message = format!("{id} has no export \"{}\"", export.name);
-        let found = Diagnostic::error(codes::UNKNOWN_EXPORT, source, export.span, message).hint(hint);
-        self.push(found);
+        let diagnostic = Diagnostic::error(codes::UNKNOWN_EXPORT, source, export.span, message).hint(hint);
+        self.push(diagnostic);
     }
 
     fn target(&mut self, source: &Source, names: &[Identifier]) -> Target {
@@ -285,31 +285,31 @@ impl Finder<'_, '_, '_> {
             );
         }
         if stdlib::is_experimental(name) && self.analyzer.minimum > Stability::Experimental {
-            let what = format!("function \"{name}\"");
+            let subject = format!("function \"{name}\"");
             let level = Stability::Experimental;
-            self.push(below_minimum(source, first, &what, level, self.analyzer.minimum));
+            self.push(below_minimum(source, first, &subject, level, self.analyzer.minimum));
         }
     }
 
     fn unknown(&mut self, source: &Source, names: &[Identifier]) {
         let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
-        let whole = path.join(".");
-        let diagnostic = if let [only] = path.as_slice() {
+        let dotted_path = path.join(".");
+        let diagnostic = if let [identifier] = path.as_slice() {
             let variables = self.env.outward().filter_map(|(_, env)| env.variable.clone());
             let variables: Vec<Arc<str>> = variables.collect();
             let mut candidates: Vec<&str> = stdlib::names().collect();
             candidates.extend(variables.iter().map(|name| &**name));
-            let near = nearest(only, candidates);
-            let near = near.map(|near| format!("did you mean `{near}`?"));
-            let hint = near.unwrap_or_else(|| format!("put text in quotes: \"{only}\""));
-            let message = format!("identifier \"{only}\" does not exist");
+            let candidate = nearest(identifier, candidates);
+            let suggestion = candidate.map(|candidate| format!("did you mean `{candidate}`?"));
+            let hint = suggestion.unwrap_or_else(|| format!("put text in quotes: \"{identifier}\""));
+            let message = format!("identifier \"{identifier}\" does not exist");
             Diagnostic::error(codes::UNKNOWN_IDENTIFIER, source, span_of(names), message).hint(hint)
         } else {
             let ids = self.visible();
-            let near = nearest(&whole, ids.iter().map(String::as_str));
-            let message = format!("component \"{whole}\" does not exist or is out of scope");
+            let candidate = nearest(&dotted_path, ids.iter().map(String::as_str));
+            let message = format!("component \"{dotted_path}\" does not exist or is out of scope");
             Diagnostic::error(codes::UNKNOWN_REFERENCE, source, span_of(names), message)
-                .maybe_hint(near.map(|near| format!("did you mean `{near}`?")))
+                .maybe_hint(candidate.map(|candidate| format!("did you mean `{candidate}`?")))
         };
         self.push(diagnostic);
     }

@@ -22,8 +22,8 @@ pub(super) fn sort(graph: &mut Graph, diagnostics: &mut Diagnostics) {
     }
     let mut left: BTreeSet<usize> = (0..nodes.len()).filter(|index| waiting[*index] > 0).collect();
     graph.rank = vec![0; nodes.len()];
-    for (place, index) in order.iter().enumerate() {
-        graph.rank[*index] = place;
+    for (rank, index) in order.iter().enumerate() {
+        graph.rank[*index] = rank;
     }
     graph.order = order;
     while let Some(start) = left.first().copied() {

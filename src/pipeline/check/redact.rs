@@ -25,55 +25,57 @@ pub fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]
     let mut spans = Vec::new();
     for statement in &file.body {
         if let Statement::Block(block) = statement {
-            of_block(block, definitions, &mut spans);
+            collect_block(block, definitions, &mut spans);
         }
     }
     spans.sort_unstable();
     let mut clean = String::with_capacity(text.len());
-    let mut at = 0;
+    let mut offset = 0;
     for (start, end) in spans {
-        if start < at {
+        if start < offset {
             continue;
         }
-        clean.push_str(text.get(at..start).unwrap_or_default());
+        clean.push_str(text.get(offset..start).unwrap_or_default());
         clean.push_str(SECRET);
-        at = end;
+        offset = end;
     }
-    clean.push_str(text.get(at..).unwrap_or_default());
+    clean.push_str(text.get(offset..).unwrap_or_default());
     clean.split_inclusive('\n').map(line).collect()
 }
 
 /// Collects the spans of the secrets in a component, or in a block that contains components.
-fn of_block(block: &Block, definitions: &[&'static dyn AnyDefinition], spans: &mut Vec<(usize, usize)>) {
-    let known = definitions
+fn collect_block(block: &Block, definitions: &[&'static dyn AnyDefinition], spans: &mut Vec<(usize, usize)>) {
+    let definition = definitions
         .iter()
         .find(|definition| definition.name() == &*block.name.name);
-    if let Some(definition) = known {
-        return of_body(&block.body, Some(definition.arguments()), spans);
+    if let Some(definition) = definition {
+        return collect_body(&block.body, Some(definition.arguments()), spans);
     }
     for statement in &block.body {
         match statement {
-            Statement::Block(inner) => of_block(inner, definitions, spans),
+            Statement::Block(inner) => collect_block(inner, definitions, spans),
             Statement::Attribute(attribute) if is_suspicious(&attribute.name.name) => strings(&attribute.value, spans),
             Statement::Attribute(_) => {}
         }
     }
 }
 
-fn of_body(body: &[Statement], schema: Option<&Schema>, spans: &mut Vec<(usize, usize)>) {
+fn collect_body(body: &[Statement], schema: Option<&Schema>, spans: &mut Vec<(usize, usize)>) {
     for statement in body {
         match statement {
             Statement::Attribute(attribute) => {
                 let name = &*attribute.name.name;
-                let known = schema.and_then(|schema| schema.attributes.iter().find(|known| known.name == name));
-                if known.is_some_and(|known| is_secret(&known.kind)) || is_suspicious(name) {
+                let definition =
+                    schema.and_then(|schema| schema.attributes.iter().find(|definition| definition.name == name));
+                if definition.is_some_and(|definition| is_secret(&definition.kind)) || is_suspicious(name) {
                     strings(&attribute.value, spans);
                 }
             }
             Statement::Block(block) => {
                 let name = &*block.name.name;
-                let known = schema.and_then(|schema| schema.blocks.iter().find(|known| known.name == name));
-                of_body(&block.body, known.map(|known| known.schema), spans);
+                let definition =
+                    schema.and_then(|schema| schema.blocks.iter().find(|definition| definition.name == name));
+                collect_body(&block.body, definition.map(|definition| definition.schema), spans);
             }
         }
     }

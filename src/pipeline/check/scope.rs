@@ -97,19 +97,19 @@ impl Analyzer<'_> {
         }
         let mut graph = std::mem::take(&mut reading.graph);
         let instances = std::mem::take(&mut reading.instances);
-        let around = reading.env(None);
+        let scope_env = reading.env(None);
         for text in instances {
-            if let Some(kind) = self.instance(&around, &text) {
+            if let Some(kind) = self.instance(&scope_env, &text) {
                 graph.push(text.block.id().into(), kind, text);
             }
         }
         if self.extent == Extent::Whole {
             for declare in reading.declares.values() {
-                self.declaration(declare, &around);
+                self.declaration(declare, &scope_env);
             }
         }
-        let (found, templates) = self.links(&reading, &graph);
-        links::apply(&mut graph, found, templates);
+        let (all_links, templates) = self.links(&reading, &graph);
+        links::apply(&mut graph, all_links, templates);
         order::sort(&mut graph, &mut self.diagnostics);
         check_bodies(self, &graph, &reading.env(Some(&graph)));
         for text in &reading.repeated {
@@ -304,10 +304,10 @@ impl Analyzer<'_> {
 
     fn foreach(&mut self, reading: &mut ScopeReader<'_>, id: Arc<str>, text: &Arc<SourceBlock>) {
         if self.minimum > Stability::Experimental {
-            let what = "block \"foreach\"";
+            let subject = "block \"foreach\"";
             let level = Stability::Experimental;
-            self.diagnostics
-                .push(below_minimum(&text.source, &text.block.name, what, level, self.minimum));
+            let diagnostic = below_minimum(&text.source, &text.block.name, subject, level, self.minimum);
+            self.diagnostics.push(diagnostic);
         }
         let is_template = |statement: &Statement| match statement {
             Statement::Block(block) => &*block.name.name == "template",
@@ -342,7 +342,7 @@ impl Analyzer<'_> {
             ));
         }
         let variable = self.variable(text).unwrap_or_default();
-        let own = Arc::new(SourceBlock {
+        let own_text = Arc::new(SourceBlock {
             source: text.source.clone(),
             block: Block {
                 body: rest.into_iter().cloned().collect(),
@@ -358,7 +358,7 @@ impl Analyzer<'_> {
             variable,
             template: Arc::default(),
         });
-        reading.graph.push(id, kind, own);
+        reading.graph.push(id, kind, own_text);
     }
 
     /// Returns the value of the attribute `var` of a `foreach`: the name of the item in the template. The name must be
@@ -492,8 +492,8 @@ impl Analyzer<'_> {
         self.stack.push(declare.clone());
         let graph = self.body(&declare.block, env, ScopeKind::Declare, None);
         self.stack.pop();
-        let found = std::mem::replace(&mut self.diagnostics, before);
-        self.diagnostics.extend(found.clone());
-        declare.set_analysis(Analysis::new(graph, found));
+        let diagnostics = std::mem::replace(&mut self.diagnostics, before);
+        self.diagnostics.extend(diagnostics.clone());
+        declare.set_analysis(Analysis::new(graph, diagnostics));
     }
 }

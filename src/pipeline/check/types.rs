@@ -95,8 +95,8 @@ impl Static<'_> {
 
     fn kind_of_names(&self, names: &[Identifier]) -> Option<Kind> {
         let path: Vec<&str> = names.iter().map(|name| name.name.as_ref()).collect();
-        let own = self.graph.resolve(&path).map(|found| (self.graph, found));
-        let (graph, (node, length)) = own.or_else(|| self.outside(&path))?;
+        let local_target = self.graph.resolve(&path).map(|target| (self.graph, target));
+        let (graph, (node, length)) = local_target.or_else(|| self.outside(&path))?;
         let Some(export) = path.get(length) else {
             return Some(Kind::Map(&Kind::Any));
         };
@@ -114,8 +114,8 @@ impl Static<'_> {
             }
             env = env.parent?;
             let graph = env.graph?;
-            if let Some(found) = graph.resolve(path) {
-                return Some((graph, found));
+            if let Some(target) = graph.resolve(path) {
+                return Some((graph, target));
             }
         }
     }

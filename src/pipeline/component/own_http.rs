@@ -44,8 +44,8 @@ impl OwnHttp {
     /// True if host and port are those of the endpoints.
     pub fn is_at(&self, host: &str, port: Option<u16>) -> bool {
         let split = self.0.address.rsplit_once(':');
-        split.is_some_and(|(own, own_port)| {
-            host.eq_ignore_ascii_case(own) && port.is_some_and(|port| own_port.parse() == Ok(port))
+        split.is_some_and(|(own_host, own_port)| {
+            host.eq_ignore_ascii_case(own_host) && port.is_some_and(|port| own_port.parse() == Ok(port))
         })
     }
 
@@ -54,9 +54,9 @@ impl OwnHttp {
         if let Some(handler) = self.0.handler.get() {
             handler(request).await
         } else {
-            let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not ready yet\n"));
-            *early.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
-            early
+            let mut response = http::Response::new(Bytes::from_static(b"the endpoints are not ready yet\n"));
+            *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+            response
         }
     }
 }

@@ -243,8 +243,8 @@ impl Controller {
         let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, request) = (self.inner.clone(), request.clone());
             // Builds and updates are blocking functions that may take a while, and must not block the runtime.
-            let done = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&request, &replace)).await;
-            done.unwrap_or_else(|error| {
+            let result = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&request, &replace)).await;
+            result.unwrap_or_else(|error| {
                 let message = format!("a component panicked while the configuration was loaded: {error}");
                 let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
                 Err(RefusedLoad::from(Diagnostics::from(diagnostic)))
@@ -373,7 +373,9 @@ impl Inner {
     /// evaluation, and if there is a block `http` or `remotecfg`, because only a load reads its certificates.
     fn unchanged(&self, sources: &[Source]) -> Option<Diagnostics> {
         let in_force = self.in_force.lock();
-        let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;
+        let in_force = in_force
+            .as_ref()
+            .filter(|configuration| *configuration.sources == sources)?;
         let running = self.loader.running();
         let read_again = ["http", "remotecfg"]
             .iter()

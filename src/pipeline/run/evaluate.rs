@@ -24,8 +24,8 @@ pub(crate) fn argument(
     names: &Names<'_>,
     user: Option<&SourceBlock>,
 ) -> Result<Value, Diagnostics> {
-    let given = instance.arguments.lock().attributes.get(name).cloned();
-    let value = if let Some(value) = given {
+    let attribute = instance.arguments.lock().attributes.get(name).cloned();
+    let value = if let Some(value) = attribute {
         value
     } else {
         let arguments: ArgumentBody = body(text, names)?;
@@ -70,10 +70,15 @@ pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String
 
 /// Makes each `WILL_NOT_RUN` warning an error, because a run refuses components that cannot be built.
 pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
-    let refuse = |found: Diagnostic| match found.code {
-        codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
-            .hint("`validate` accepts it; to run the other blocks, remove this block and all references to it"),
-        _ => found,
+    let refuse = |diagnostic: Diagnostic| match diagnostic.code {
+        codes::WILL_NOT_RUN => Diagnostic::error(
+            codes::NOT_BUILT,
+            &diagnostic.source,
+            diagnostic.span,
+            diagnostic.message,
+        )
+        .hint("`validate` accepts it; to run the other blocks, remove this block and all references to it"),
+        _ => diagnostic,
     };
     diagnostics.into_iter().map(refuse).collect()
 }
@@ -90,9 +95,11 @@ impl Engine {
     ) -> Result<ValidArguments, Diagnostics> {
         let started = std::time::Instant::now();
         let values = values(text, definition.arguments(), names)?;
-        let same = running.map(Node::arguments).filter(|known| *known.values() == values);
-        let arguments = match same {
-            Some(known) => known,
+        let running_arguments = running
+            .map(Node::arguments)
+            .filter(|arguments| *arguments.values() == values);
+        let arguments = match running_arguments {
+            Some(arguments) => arguments,
             None => definition
                 .validate(values)
                 .map_err(|errors| argument_errors(text, &errors))?,

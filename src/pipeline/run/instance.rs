@@ -163,8 +163,8 @@ impl Instance {
     pub(crate) fn mark(&self, index: usize, pending: Pending) {
         if let Some(rank) = self.graph.rank.get(index) {
             let mut dirty = self.dirty.lock();
-            let known = dirty.entry(*rank).or_default();
-            *known = pending.max(*known);
+            let work = dirty.entry(*rank).or_default();
+            *work = pending.max(*work);
         }
     }
 

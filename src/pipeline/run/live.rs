@@ -95,11 +95,11 @@ impl Flow {
 
     /// Returns the flow since the last call, which was `elapsed` ago.
     pub fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
-        let now = self.read();
+        let reading = self.read();
         let seconds = elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
-        let mut rates = Vec::with_capacity(now.edges.len() + now.targets.len());
-        for ((from, to), (profiles, bytes)) in &now.edges {
+        let rate = |after: u64, before: u64| after.saturating_sub(before) as f64 / seconds;
+        let mut rates = Vec::with_capacity(reading.edges.len() + reading.targets.len());
+        for ((from, to), (profiles, bytes)) in &reading.edges {
             let before = self
                 .last
                 .edges
@@ -115,7 +115,7 @@ impl Flow {
                 current: None,
             });
         }
-        for (id, (current, exported)) in &now.targets {
+        for (id, (current, exported)) in &reading.targets {
             let before = self.last.targets.get(id).map_or(0, |(_, exported)| *exported);
             rates.push(EdgeRate {
                 component_id: id.clone(),
@@ -126,7 +126,7 @@ impl Flow {
                 current: Some(*current),
             });
         }
-        self.last = now;
+        self.last = reading;
         rates
     }
 
@@ -161,8 +161,8 @@ impl FlowReading {
         for count in targets {
             // Targets of nested components are not shown.
             if component_in(module, &count.component).is_some_and(|id| *id == *count.component) {
-                let now = (count.current, count.exported);
-                reading.targets.insert(count.component.to_string(), now);
+                let counts = (count.current, count.exported);
+                reading.targets.insert(count.component.to_string(), counts);
             }
         }
         reading
@@ -189,13 +189,13 @@ mod tests {
     #[test]
     fn a_module_sees_its_components_and_what_is_inside_of_them_as_one() {
         let id = |id: &str| Arc::<str>::from(id);
-        let seen = |module: &str, whole: &str| component_in(module, &id(whole));
-        assert_eq!(seen("", "a.b.c").as_deref(), Some("a.b.c"));
-        assert_eq!(seen("", "m.x/a.b.c").as_deref(), Some("m.x"));
-        assert_eq!(seen("m.x", "m.x/a.b.c").as_deref(), Some("m.x/a.b.c"));
-        assert_eq!(seen("m.x", "m.x/n.y/a.b.c").as_deref(), Some("m.x/n.y"));
-        assert_eq!(seen("m.x", "m.xy/a.b.c"), None);
-        assert_eq!(seen("m.x", "m.x"), None);
-        assert_eq!(seen("", ""), None);
+        let component = |module: &str, path: &str| component_in(module, &id(path));
+        assert_eq!(component("", "a.b.c").as_deref(), Some("a.b.c"));
+        assert_eq!(component("", "m.x/a.b.c").as_deref(), Some("m.x"));
+        assert_eq!(component("m.x", "m.x/a.b.c").as_deref(), Some("m.x/a.b.c"));
+        assert_eq!(component("m.x", "m.x/n.y/a.b.c").as_deref(), Some("m.x/n.y"));
+        assert_eq!(component("m.x", "m.xy/a.b.c"), None);
+        assert_eq!(component("m.x", "m.x"), None);
+        assert_eq!(component("", ""), None);
     }
 }

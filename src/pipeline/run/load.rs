@@ -170,8 +170,8 @@ impl Loader {
         } else {
             Extent::RunRemote
         };
-        let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, extent);
-        let warnings = refuse_not_built(found);
+        let (graph, diagnostics) = analyze(sources, &self.engine.catalog, self.engine.stability, extent);
+        let warnings = refuse_not_built(diagnostics);
         if warnings.has_errors() {
             return Err(warnings.into());
         }
@@ -291,7 +291,7 @@ impl Loader {
         };
         let names = Names::of(root, &self.engine.common, None);
         let settings = http::settings(text, &names.evaluate())?;
-        let apply = (self.on_http)(&settings).map_err(|wrong| refused_settings(text, &wrong))?;
+        let apply = (self.on_http)(&settings).map_err(|error| refused_settings(text, &error))?;
         Ok(Some(apply))
     }
 
@@ -308,7 +308,7 @@ impl Loader {
         match (&self.on_remote, text) {
             (Some(prepare), Some(text)) => match prepare(settings.as_ref()) {
                 Ok(apply) => Ok(Some(apply)),
-                Err(wrong) => Err(refused_settings(text, &wrong).into()),
+                Err(error) => Err(refused_settings(text, &error).into()),
             },
             // Without a block there is nothing to prepare, so this cannot fail.
             (Some(prepare), None) => Ok(prepare(None).ok()),
@@ -330,7 +330,7 @@ impl Loader {
             .queue_size
             .set(i64::try_from(changed.ids.len()).unwrap_or(i64::MAX));
         let mut waiting = Vec::new();
-        for (id, since) in changed.ids {
+        for (id, enqueue_time) in changed.ids {
             match (running.libraries.get(&id), running.nodes.get(&id)) {
                 (Some(library), Some(node)) => {
                     if library::content(&node.exports()) != library.content {
@@ -339,7 +339,7 @@ impl Loader {
                         node.set_evaluation(HealthState::Healthy, "component evaluated");
                     }
                 }
-                _ if running.root.mark_changed(&id) => waiting.push(since),
+                _ if running.root.mark_changed(&id) => waiting.push(enqueue_time),
                 _ => {}
             }
         }
@@ -347,8 +347,8 @@ impl Loader {
         // The health of each node records its failures.
         let _ = pass.process(&running.root, None);
         causes.extend(pass.shape);
-        for since in waiting {
-            self.engine.metrics.record_wait(since.elapsed());
+        for enqueue_time in waiting {
+            self.engine.metrics.record_wait(enqueue_time.elapsed());
         }
         self.engine.metrics.queue_size.set(0);
         causes
@@ -358,8 +358,9 @@ impl Loader {
 /// Creates a refusal with the components that may hold a needed resource. If the text has an error, the refusal names
 /// no components, since stopping them would not help.
 fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> RefusedLoad {
-    let lacks = |found: &Diagnostic| {
-        found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
+    let lacks = |diagnostic: &Diagnostic| {
+        diagnostic.severity == Severity::Warning
+            || matches!(diagnostic.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
     };
     if !diagnostics.iter().all(lacks) {
         return RefusedLoad {
@@ -371,7 +372,7 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> RefusedLoad {
     let exclusive = running.filter(|node| node.is_exclusive());
     let changed = |node: &Node| stage.changed.contains(&node.id);
     let in_the_way: Vec<Arc<Node>> = exclusive
-        .filter(|node| !stage.is_wanted(&node.id) || changed(node))
+        .filter(|node| !stage.is_desired(&node.id) || changed(node))
         .cloned()
         .collect();
     RefusedLoad {
@@ -387,8 +388,8 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> RefusedLoad {
 }
 
 /// Restores the previous arguments of updated components, the last update first.
-fn restore_arguments(done: Vec<(Arc<Node>, ValidArguments)>) {
-    for (node, before) in done.into_iter().rev() {
+fn restore_arguments(updated: Vec<(Arc<Node>, ValidArguments)>) {
+    for (node, before) in updated.into_iter().rev() {
         if let Err(error) = node.update(&before) {
             let message = format!("cannot restore the previous arguments after a failed reload: {error}");
             tracing::error!(component_id = %node.id, %error, "cannot restore the previous arguments");

@@ -100,11 +100,11 @@ pub(crate) struct ExportNames(Mutex<HashSet<Arc<str>>>);
 
 impl ExportNames {
     fn shared(&self, name: Arc<str>) -> Arc<str> {
-        let mut known = self.0.lock();
-        if let Some(known) = known.get(&name) {
-            known.clone()
+        let mut names = self.0.lock();
+        if let Some(shared) = names.get(&name) {
+            shared.clone()
         } else {
-            known.insert(name.clone());
+            names.insert(name.clone());
             name
         }
     }

@@ -85,9 +85,10 @@ impl Running {
 
 /// Compares the running tree with the new one.
 pub(crate) fn plan(old: &Running, new: &Running) -> Plan {
-    let missing = |nodes: &Nodes, node: &Arc<Node>| !nodes.get(&node.id).is_some_and(|other| Arc::ptr_eq(other, node));
-    let start = new.order.iter().filter(|node| missing(&old.nodes, node));
-    let stop = old.order.iter().rev().filter(|node| missing(&new.nodes, node));
+    let is_missing =
+        |nodes: &Nodes, node: &Arc<Node>| !nodes.get(&node.id).is_some_and(|other| Arc::ptr_eq(other, node));
+    let start = new.order.iter().filter(|node| is_missing(&old.nodes, node));
+    let stop = old.order.iter().rev().filter(|node| is_missing(&new.nodes, node));
     Plan {
         start: start.cloned().collect(),
         stop: stop.cloned().collect(),

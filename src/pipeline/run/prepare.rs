@@ -34,10 +34,10 @@ pub(crate) fn no_listener(settings: &HttpSettings) -> Result<Apply, ArgumentErro
 }
 
 /// Returns the diagnostic for settings that could not be prepared.
-pub(super) fn refused_settings(text: &SourceBlock, wrong: &ArgumentError) -> Diagnostic {
+pub(super) fn refused_settings(text: &SourceBlock, error: &ArgumentError) -> Diagnostic {
     let SourceBlock { source, block } = text;
-    let span = locate(&block.body, &wrong.path, block.header());
-    Diagnostic::error(codes::BAD_ARGUMENT, source, span, wrong.message.clone())
+    let span = locate(&block.body, &error.path, block.header());
+    Diagnostic::error(codes::BAD_ARGUMENT, source, span, error.message.clone())
 }
 
 /// Returns the diagnostic of a program that cannot run a configuration from a server.

@@ -182,9 +182,9 @@ impl<'a> Propagate<'a> {
             let values = values(text, ForeachBody::SCHEMA, names)?;
             let items = identity::items(&typed(text, &values)?);
             // Keys are unique. If the counts are equal and each item has a child, each child also has an item.
-            let same =
+            let has_same_keys =
                 items.len() == children.list.len() && items.iter().all(|(key, _)| children.list.contains_key(key));
-            if same {
+            if has_same_keys {
                 *children.values.lock() = values;
                 for (key, item) in items {
                     if let Some(child) = children.list.get(&key) {

@@ -248,8 +248,11 @@ fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'st
         (!plain).then(|| attribute_json(attribute.name, value))
     });
     let blocks = arguments.blocks.iter().map(|block| {
-        let known = schema.blocks.iter().find(|other| other.name == &*block.name);
-        let inner = known.map_or_else(|| json!([]), |known| body(&block.body, known.schema, known.defaults));
+        let definition = schema.blocks.iter().find(|other| other.name == &*block.name);
+        let inner = definition.map_or_else(
+            || json!([]),
+            |definition| body(&block.body, definition.schema, definition.defaults),
+        );
         block_json(&block.name, block.label.as_deref(), inner)
     });
     attributes.chain(blocks).collect()

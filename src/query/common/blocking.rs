@@ -28,9 +28,9 @@ pub(crate) fn run<T: Send + 'static>(
     let waiting = Arc::new(());
     let cancellation = Cancellation(Arc::downgrade(&waiting));
     Box::pin(async move {
-        let done = tokio::task::spawn_blocking(move || work(&cancellation)).await;
+        let result = tokio::task::spawn_blocking(move || work(&cancellation)).await;
         drop(waiting);
-        done.map_err(|error| QueryError::internal(format!("a computing task of the query failed: {error}")))?
+        result.map_err(|error| QueryError::internal(format!("a computing task of the query failed: {error}")))?
     })
 }
 

@@ -48,15 +48,15 @@ impl From<DataFusionError> for QueryError {
     fn from(error: DataFusionError) -> Self {
         let root = error.find_root();
         if let DataFusionError::External(inner) = root
-            && let Some(own) = inner.downcast_ref::<QueryError>()
+            && let Some(query_error) = inner.downcast_ref::<QueryError>()
         {
-            return own.clone();
+            return query_error.clone();
         }
         if let DataFusionError::ParquetError(inner) = root
             && let ParquetError::External(inner) = inner.as_ref()
-            && let Some(own) = inner.downcast_ref::<QueryError>()
+            && let Some(query_error) = inner.downcast_ref::<QueryError>()
         {
-            return own.clone();
+            return query_error.clone();
         }
         let text = root.strip_backtrace();
         match root {
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn an_error_of_ours_survives_the_way_through_datafusion() {
-        let own = QueryError::Limit("too much".to_owned());
-        let wrapped = DataFusionError::from(own.clone()).context("while scanning");
-        assert_eq!(QueryError::from(wrapped), own);
+        let query_error = QueryError::Limit("too much".to_owned());
+        let wrapped = DataFusionError::from(query_error.clone()).context("while scanning");
+        assert_eq!(QueryError::from(wrapped), query_error);
     }
 
     #[test]

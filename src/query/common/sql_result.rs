@@ -106,22 +106,22 @@ pub fn run_until<T: Send + 'static>(
 ) -> BoxStream<'static, Result<T, QueryError>> {
     let (sender, receiver) = mpsc::channel::<Result<Option<T>, QueryError>>(1);
     tokio::spawn(async move {
-        let places = &sender;
+        let slots = &sender;
         let making = async move {
-            while let Ok(place) = places.reserve().await {
+            while let Ok(permit) = slots.reserve().await {
                 let item = items.next().await.transpose();
                 let is_last = !matches!(item, Ok(Some(_)));
-                place.send(item);
+                permit.send(item);
                 if is_last {
                     break;
                 }
             }
         };
-        let made = tokio::select! {
+        let outcome = tokio::select! {
             () = sender.closed() => return,
-            made = deadline.enforce(making) => made,
+            outcome = deadline.enforce(making) => outcome,
         };
-        if let Err(error) = made {
+        if let Err(error) = outcome {
             // The task may wait for the reader here, because the resources of the query are already released.
             let _ = sender.send(Err(error)).await;
         }
@@ -139,14 +139,14 @@ pub fn run_until<T: Send + 'static>(
     received.boxed()
 }
 
-/// Returns the result with limits on its time, rows and bytes. `held` contains the slot of the query and its threads.
-/// The stream drops `held` when it ends or is dropped, at the latest at the deadline.
+/// Returns the result with limits on its time, rows and bytes. `resources` contains the slot of the query and its
+/// threads. The stream drops `resources` when it ends or is dropped, at the latest at the deadline.
 pub(crate) fn limit_result(
     schema: &SchemaRef,
     rows: BatchStream,
     deadline: Deadline,
     limits: &QueryLimits,
-    held: Box<dyn Any + Send>,
+    resources: Box<dyn Any + Send>,
 ) -> SqlResult {
     let schema = plain_schema(schema);
     let guarded = LimitedRows {
@@ -157,7 +157,7 @@ pub(crate) fn limit_result(
         bytes_left: limits.max_output_bytes,
         max_rows: limits.max_rows,
         max_bytes: limits.max_output_bytes,
-        _held: held,
+        _resources: resources,
     };
     SqlResult {
         schema,
@@ -184,7 +184,7 @@ struct LimitedRows {
     bytes_left: usize,
     max_rows: usize,
     max_bytes: usize,
-    _held: Box<dyn Any + Send>,
+    _resources: Box<dyn Any + Send>,
 }
 
 impl LimitedRows {
@@ -214,11 +214,11 @@ impl LimitedRows {
 /// Returns the size of the rows of a batch in bytes. If a buffer is shared, only the range that the rows use is
 /// counted.
 pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
-    let of = |column: &ArrayRef| {
+    let column_bytes = |column: &ArrayRef| {
         let data = column.to_data();
         data.get_slice_memory_size().unwrap_or(column.get_array_memory_size())
     };
-    batch.columns().iter().map(of).sum()
+    batch.columns().iter().map(column_bytes).sum()
 }
 
 /// Returns the schema with plain types instead of views and dictionaries, which some clients cannot read.

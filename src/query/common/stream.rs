@@ -20,19 +20,19 @@ pub(crate) fn fold<A: Send + 'static>(
     step: impl Fn(&mut A, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
 ) -> BoxFuture<'static, Result<Vec<A>, QueryError>> {
     let step = Arc::new(step);
-    let run = move |mut stream: BatchStream, mut state: A| {
+    let run = move |mut stream: BatchStream, mut accumulator: A| {
         let step = step.clone();
         async move {
             while let Some(batch) = stream.next().await {
-                step(&mut state, &batch?)?;
+                step(&mut accumulator, &batch?)?;
             }
-            Ok(state)
+            Ok(accumulator)
         }
     };
     if streams.len() <= 1 {
-        let only = streams.pop().map(|stream| run(stream, make()));
+        let single_run = streams.pop().map(|stream| run(stream, make()));
         return Box::pin(async move {
-            match only {
+            match single_run {
                 Some(running) => Ok(vec![running.await?]),
                 None => Ok(Vec::new()),
             }
@@ -41,11 +41,11 @@ pub(crate) fn fold<A: Send + 'static>(
     let running: Vec<_> = streams.into_iter().map(|stream| run(stream, make())).collect();
     Box::pin(async move {
         let mut tasks: tokio::task::JoinSet<Result<A, QueryError>> = running.into_iter().collect();
-        let mut states = Vec::with_capacity(tasks.len());
+        let mut accumulators = Vec::with_capacity(tasks.len());
         while let Some(joined) = tasks.join_next().await {
-            let state = joined.map_err(|error| QueryError::internal(format!("a scan task failed: {error}")))?;
-            states.push(state?);
+            let accumulator = joined.map_err(|error| QueryError::internal(format!("a scan task failed: {error}")))?;
+            accumulators.push(accumulator?);
         }
-        Ok(states)
+        Ok(accumulators)
     })
 }

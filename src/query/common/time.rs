@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
 }
 
 fn read(text: &str, now_us: i64) -> Result<i64, QueryError> {
-    let wrong = || {
+    let refuse = || {
         QueryError::invalid(format!(
             "`{text}` is not a time; write `now`, `now-1h`, `2026-01-31T12:00:00Z` or seconds since 1970"
         ))
@@ -27,14 +27,14 @@ fn read(text: &str, now_us: i64) -> Result<i64, QueryError> {
             None => return Ok(now_us),
             Some(b'-') => (-1, &rest[1..]),
             Some(b'+') => (1, &rest[1..]),
-            Some(_) => return Err(wrong()),
+            Some(_) => return Err(refuse()),
         };
-        let length = duration::parse(length.trim()).map_err(|_| wrong())?;
-        let micros = i64::try_from(length.as_micros()).map_err(|_| wrong())?;
-        return now_us.checked_add(sign * micros).ok_or_else(wrong);
+        let length = duration::parse(length.trim()).map_err(|_| refuse())?;
+        let micros = i64::try_from(length.as_micros()).map_err(|_| refuse())?;
+        return now_us.checked_add(sign * micros).ok_or_else(refuse);
     }
     if let Ok(number) = trimmed.parse::<i64>() {
-        return number_to_micros(number).ok_or_else(wrong);
+        return number_to_micros(number).ok_or_else(refuse);
     }
     if let Ok(time) = chrono::DateTime::parse_from_rfc3339(trimmed) {
         return Ok(time.timestamp_micros());
@@ -52,7 +52,7 @@ fn read(text: &str, now_us: i64) -> Result<i64, QueryError> {
     if let Ok(day) = chrono::NaiveDate::parse_from_str(trimmed, "%Y-%m-%d") {
         return Ok(day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_micros());
     }
-    Err(wrong())
+    Err(refuse())
 }
 
 /// Converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970 to microseconds. The size of the
@@ -89,7 +89,7 @@ mod tests {
             assert_eq!(parse(text, 0).unwrap(), now, "{text}");
         }
         assert_eq!(parse("2023-11-14", 0).unwrap(), 1_699_920_000_000_000);
-        for bad in [
+        for text in [
             "",
             "yesterday",
             "now1h",
@@ -99,7 +99,7 @@ mod tests {
             "99999-01-01",
             "now+9000y",
         ] {
-            assert!(parse(bad, now).is_err(), "{bad}");
+            assert!(parse(text, now).is_err(), "{text}");
         }
     }
 }

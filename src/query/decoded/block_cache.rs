@@ -59,7 +59,7 @@ impl Series {
         reason = "the rows of blocks are summed, so their order does not matter"
     )]
     fn get(&self, requested: Option<&HashSet<SeriesId>>) -> CachedBlocks {
-        let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
+        let (mut blocks, mut missing_series) = (Vec::new(), Vec::new());
         let Some(requested) = requested else {
             if !self.complete {
                 return CachedBlocks::nothing(None);
@@ -73,13 +73,13 @@ impl Series {
             match self.blocks.get(series) {
                 Some(block) => blocks.extend(block.clone()),
                 None if self.complete => {}
-                None => lacking.push(*series),
+                None => missing_series.push(*series),
             }
         }
-        let missing = if lacking.is_empty() {
+        let missing = if missing_series.is_empty() {
             Missing::None
         } else {
-            Missing::Some(lacking)
+            Missing::Some(missing_series)
         };
         CachedBlocks { blocks, missing }
     }
@@ -113,8 +113,8 @@ impl BlockCache {
 
     /// Returns the cached blocks of a chunk for the series `requested`, which is `None` for all series.
     pub(crate) fn get(&self, key: &Key, requested: Option<&HashSet<SeriesId>>) -> CachedBlocks {
-        let found = self.0.with(key, |series| series.get(requested));
-        found.unwrap_or_else(|| CachedBlocks::nothing(requested))
+        let cached = self.0.with(key, |series| series.get(requested));
+        cached.unwrap_or_else(|| CachedBlocks::nothing(requested))
     }
 
     /// Caches the blocks that were read for a chunk and the series `requested` (`None` for all series). A requested
@@ -128,8 +128,8 @@ impl BlockCache {
             for (series, block) in blocks {
                 kept.blocks.insert(series, Some(block));
             }
-            let held = |block: &Option<Arc<Block>>| block.as_ref().map_or(24, |block| block.bytes());
-            kept.bytes = BLOCK_BYTES + kept.blocks.values().map(held).sum::<usize>();
+            let block_bytes = |block: &Option<Arc<Block>>| block.as_ref().map_or(24, |block| block.bytes());
+            kept.bytes = BLOCK_BYTES + kept.blocks.values().map(block_bytes).sum::<usize>();
         });
     }
 
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    fn one(value: i64) -> Arc<Block> {
+    fn single_block(value: i64) -> Arc<Block> {
         let mut builder = Builder::default();
         builder.push(5, StackId(1), value);
         Arc::new(builder.finish().remove(0).1)
@@ -174,17 +174,25 @@ mod tests {
         let cache = BlockCache::new(1 << 20);
         let requested = HashSet::from([1, 2].map(SeriesId));
         assert_eq!(cache.get(&key(0), None).missing, Missing::All);
-        cache.insert(&key(0), vec![(SeriesId(1), one(7))], Some(&[1, 2].map(SeriesId)));
-        let found = cache.get(&key(0), Some(&requested));
-        assert_eq!((found.blocks.len(), found.missing), (1, Missing::None));
+        cache.insert(
+            &key(0),
+            vec![(SeriesId(1), single_block(7))],
+            Some(&[1, 2].map(SeriesId)),
+        );
+        let cached = cache.get(&key(0), Some(&requested));
+        assert_eq!((cached.blocks.len(), cached.missing), (1, Missing::None));
         assert_eq!(
             cache.get(&key(0), Some(&HashSet::from([SeriesId(3)]))).missing,
             Missing::Some(vec![SeriesId(3)])
         );
         assert_eq!(cache.get(&key(0), None).missing, Missing::All);
-        cache.insert(&key(0), vec![(SeriesId(1), one(7)), (SeriesId(3), one(8))], None);
-        let found = cache.get(&key(0), None);
-        assert_eq!((found.blocks.len(), found.missing), (2, Missing::None));
+        cache.insert(
+            &key(0),
+            vec![(SeriesId(1), single_block(7)), (SeriesId(3), single_block(8))],
+            None,
+        );
+        let cached = cache.get(&key(0), None);
+        assert_eq!((cached.blocks.len(), cached.missing), (2, Missing::None));
         assert_eq!(
             cache.get(&key(0), Some(&HashSet::from([SeriesId(9)]))).missing,
             Missing::None
@@ -194,16 +202,16 @@ mod tests {
     #[test]
     fn what_is_of_files_that_are_gone_is_forgotten() {
         let cache = BlockCache::new(1 << 20);
-        let of = |file: &str| Key {
+        let key_of = |file: &str| Key {
             file: file.into(),
             ..key(0)
         };
-        cache.insert(&of("merged"), vec![(SeriesId(1), one(7))], None);
+        cache.insert(&key_of("merged"), vec![(SeriesId(1), single_block(7))], None);
         let before = cache.0.bytes();
-        cache.insert(&of("live"), vec![(SeriesId(1), one(8))], None);
+        cache.insert(&key_of("live"), vec![(SeriesId(1), single_block(8))], None);
         cache.retain(&HashSet::from(["live", "new"]));
-        assert_eq!(cache.get(&of("merged"), None).missing, Missing::All);
-        assert_eq!(cache.get(&of("live"), None).missing, Missing::None);
+        assert_eq!(cache.get(&key_of("merged"), None).missing, Missing::All);
+        assert_eq!(cache.get(&key_of("live"), None).missing, Missing::None);
         assert_eq!(cache.0.bytes(), before);
     }
 }

@@ -41,11 +41,11 @@ pub(crate) struct Block {
     /// For each time, the end index of its rows.
     ends: Box<[u32]>,
     /// For each row, an index into `stacks`.
-    places: Places,
+    stack_indices: StackIndices,
     values: Values,
 }
 
-enum Places {
+enum StackIndices {
     Narrow(Box<[u16]>),
     Wide(Box<[u32]>),
 }
@@ -62,7 +62,7 @@ pub(crate) struct Builder {
     stacks: Vec<StackId>,
     index: HashMap<StackId, u32>,
     last: Option<(StackId, u32)>,
-    places: Vec<u32>,
+    stack_indices: Vec<u32>,
     times: Vec<i64>,
     values: Vec<i64>,
 }
@@ -84,9 +84,21 @@ impl Block {
         let rows = self.rows(time);
         scratch.clear();
         scratch.resize(self.stacks.len(), 0);
-        let fits = match &self.places {
-            Places::Narrow(places) => self.sum(places[rows.clone()].iter().map(|at| usize::from(*at)), rows, scratch),
-            Places::Wide(places) => self.sum(places[rows.clone()].iter().map(|at| *at as usize), rows, scratch),
+        let fits = match &self.stack_indices {
+            StackIndices::Narrow(stack_indices) => self.sum(
+                stack_indices[rows.clone()]
+                    .iter()
+                    .map(|stack_index| usize::from(*stack_index)),
+                rows,
+                scratch,
+            ),
+            StackIndices::Wide(stack_indices) => self.sum(
+                stack_indices[rows.clone()]
+                    .iter()
+                    .map(|stack_index| *stack_index as usize),
+                rows,
+                scratch,
+            ),
         };
         if !fits {
             return Err(checked::too_large());
@@ -101,27 +113,31 @@ impl Block {
     }
 
     /// Adds each value to the sum of its stack in `scratch`. Returns false if a sum does not fit in 64 bits.
-    fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) -> bool {
+    fn sum(&self, stack_indices: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) -> bool {
         let mut fits = true;
-        let mut add = |at: usize, value: i64| {
-            let (sum, is_too_large) = scratch[at].overflowing_add(value);
-            scratch[at] = sum;
+        let mut add = |stack_index: usize, value: i64| {
+            let (sum, is_too_large) = scratch[stack_index].overflowing_add(value);
+            scratch[stack_index] = sum;
             fits &= !is_too_large;
         };
         match &self.values {
             Values::Short(unit, values) => {
-                (places.zip(&values[rows])).for_each(|(at, value)| add(at, i64::from(*value) * unit));
+                (stack_indices.zip(&values[rows]))
+                    .for_each(|(stack_index, value)| add(stack_index, i64::from(*value) * unit));
             }
             Values::Narrow(unit, values) => {
-                (places.zip(&values[rows])).for_each(|(at, value)| add(at, i64::from(*value) * unit));
+                (stack_indices.zip(&values[rows]))
+                    .for_each(|(stack_index, value)| add(stack_index, i64::from(*value) * unit));
             }
-            Values::Wide(values) => (places.zip(&values[rows])).for_each(|(at, value)| add(at, *value)),
+            Values::Wide(values) => {
+                (stack_indices.zip(&values[rows])).for_each(|(stack_index, value)| add(stack_index, *value));
+            }
         }
         fits
     }
 
     fn rows(&self, span: TimeSpan) -> Range<usize> {
-        let bound = |time: i64| match self.times.partition_point(|at| *at < time) {
+        let bound = |time: i64| match self.times.partition_point(|profile_time| *profile_time < time) {
             0 => 0,
             before => self.ends[before - 1] as usize,
         };
@@ -131,43 +147,43 @@ impl Block {
 
     /// Estimates the memory of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let places = match &self.places {
-            Places::Narrow(places) => places.len() * 2,
-            Places::Wide(places) => places.len() * 4,
+        let index_bytes = match &self.stack_indices {
+            StackIndices::Narrow(stack_indices) => stack_indices.len() * 2,
+            StackIndices::Wide(stack_indices) => stack_indices.len() * 4,
         };
         let values = match &self.values {
             Values::Short(_, values) => values.len() * 2,
             Values::Narrow(_, values) => values.len() * 4,
             Values::Wide(values) => values.len() * 8,
         };
-        BLOCK_BYTES + self.stacks.len() * 8 + self.times.len() * 12 + places + values
+        BLOCK_BYTES + self.stacks.len() * 8 + self.times.len() * 12 + index_bytes + values
     }
 }
 
 impl Builder {
     /// Adds a row. Rows may be added in any order. Consecutive rows with the same stack are added fastest.
     pub(crate) fn push(&mut self, time: i64, stack: StackId, value: i64) {
-        let place = match self.last {
-            Some((last, place)) if last == stack => place,
+        let stack_index = match self.last {
+            Some((last, stack_index)) if last == stack => stack_index,
             _ => {
                 let next = self.stacks.len() as u32;
-                let place = *self.index.entry(stack).or_insert(next);
-                if place == next {
+                let stack_index = *self.index.entry(stack).or_insert(next);
+                if stack_index == next {
                     self.stacks.push(stack);
                 }
-                self.last = Some((stack, place));
-                place
+                self.last = Some((stack, stack_index));
+                stack_index
             }
         };
-        self.places.push(place);
+        self.stack_indices.push(stack_index);
         self.times.push(time);
         self.values.push(value);
     }
 
     /// Adds the rows of another builder.
     pub(crate) fn extend(&mut self, other: &Builder) {
-        for ((place, time), value) in other.places.iter().zip(&other.times).zip(&other.values) {
-            self.push(*time, other.stacks[*place as usize], *value);
+        for ((stack_index, time), value) in other.stack_indices.iter().zip(&other.times).zip(&other.values) {
+            self.push(*time, other.stacks[*stack_index as usize], *value);
         }
     }
 
@@ -181,11 +197,15 @@ impl Builder {
         times.sort_unstable();
         times.dedup();
         // A counting sort by time is fast, because there are few times and many rows.
-        let index: HashMap<i64, u32> = times.iter().zip(0..).map(|(time, at)| (*time, at)).collect();
-        let at_time: Vec<u32> = self.times.iter().map(|time| index[time]).collect();
+        let index: HashMap<i64, u32> = times
+            .iter()
+            .zip(0..)
+            .map(|(time, time_index)| (*time, time_index))
+            .collect();
+        let time_indices: Vec<u32> = self.times.iter().map(|time| index[time]).collect();
         let mut ends = vec![0u32; times.len()];
-        for at in &at_time {
-            ends[*at as usize] += 1;
+        for time_index in &time_indices {
+            ends[*time_index as usize] += 1;
         }
         let mut sum = 0;
         let mut next: Vec<u32> = Vec::with_capacity(times.len());
@@ -194,10 +214,10 @@ impl Builder {
             sum += *count;
             *count = sum;
         }
-        let mut rows = vec![(0u32, 0i64); self.places.len()];
-        for ((at, place), value) in at_time.iter().zip(&self.places).zip(&self.values) {
-            let slot = &mut next[*at as usize];
-            rows[*slot as usize] = (*place, *value);
+        let mut rows = vec![(0u32, 0i64); self.stack_indices.len()];
+        for ((time_index, stack_index), value) in time_indices.iter().zip(&self.stack_indices).zip(&self.values) {
+            let slot = &mut next[*time_index as usize];
+            rows[*slot as usize] = (*stack_index, *value);
             *slot += 1;
         }
         let mut blocks = Vec::new();
@@ -223,28 +243,28 @@ fn block(
     rows: &[(u32, i64)],
     local: &mut [u32],
 ) -> Block {
-    let mut own = Vec::new();
-    let places: Vec<u32> = rows
+    let mut own_stacks = Vec::new();
+    let stack_indices: Vec<u32> = rows
         .iter()
-        .map(|(place, _)| {
-            let slot = &mut local[*place as usize];
+        .map(|(stack_index, _)| {
+            let slot = &mut local[*stack_index as usize];
             if *slot == u32::MAX {
-                *slot = own.len() as u32;
-                own.push(stacks[*place as usize]);
+                *slot = own_stacks.len() as u32;
+                own_stacks.push(stacks[*stack_index as usize]);
             }
             *slot
         })
         .collect();
-    for (place, _) in rows {
-        local[*place as usize] = u32::MAX;
+    for (stack_index, _) in rows {
+        local[*stack_index as usize] = u32::MAX;
     }
     Block {
-        places: if u16::try_from(own.len()).is_ok() {
-            Places::Narrow(places.iter().map(|place| *place as u16).collect())
+        stack_indices: if u16::try_from(own_stacks.len()).is_ok() {
+            StackIndices::Narrow(stack_indices.iter().map(|stack_index| *stack_index as u16).collect())
         } else {
-            Places::Wide(places.into_boxed_slice())
+            StackIndices::Wide(stack_indices.into_boxed_slice())
         },
-        stacks: own.into_boxed_slice(),
+        stacks: own_stacks.into_boxed_slice(),
         times: times.into(),
         ends: ends.iter().map(|end| end - start as u32).collect(),
         values: values(rows),

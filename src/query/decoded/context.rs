@@ -138,7 +138,7 @@ impl Contexts {
     }
 
     /// Creates the context of a new query of some tenants over the current data.
-    pub(crate) fn of(&self, tenants: &Tenants, purpose: Purpose) -> Arc<Context> {
+    pub(crate) fn open(&self, tenants: &Tenants, purpose: Purpose) -> Arc<Context> {
         let snapshot = self.source.snapshot();
         self.forget_gone(&snapshot);
         Arc::new(Context {
@@ -207,9 +207,9 @@ impl Contexts {
         self.caches.blocks.retain(&live);
         self.caches.totals.retain(|path| live.contains(path.as_str()));
         self.caches.series.for_each(|series| series.lock().retain(&live));
-        for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
+        for removed_file in before.iter().filter(|file| !live.contains(file.path.as_str())) {
             // If a path has no valid location, the file was never opened.
-            if let Ok(location) = snapshot.root.location(&gone.path) {
+            if let Ok(location) = snapshot.root.location(&removed_file.path) {
                 self.runtime.forget_footer(&location);
             }
         }

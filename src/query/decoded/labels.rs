@@ -129,25 +129,25 @@ fn read(
             time: Some(time),
             ..ScanFilter::default()
         };
-        let mut missing: Vec<&FileEntry> = Vec::new();
+        let mut missing_files: Vec<&FileEntry> = Vec::new();
         // Clone the ids now, because a query with a newer snapshot may drop them from the cache meanwhile.
         let mut ids: Vec<Arc<[SeriesId]>> = Vec::new();
         {
             let known = known.lock();
             for file in read::live_files(&snapshot, Table::Series, &filter) {
                 match known.files.get(&file.path) {
-                    Some(found) => ids.push(found.clone()),
-                    None => missing.push(file),
+                    Some(file_ids) => ids.push(file_ids.clone()),
+                    None => missing_files.push(file),
                 }
             }
         }
-        runtime.count_files(ids.len(), missing.len());
-        for file in missing {
+        runtime.count_files(ids.len(), missing_files.len());
+        for file in missing_files {
             let streams = read::open_files(&runtime, &snapshot, Table::Series, &[file], &filter, &[SERIES, LABELS])?;
-            let found = stream::fold(streams, Vec::new, insert(known.clone())).await?;
-            let found: Arc<[SeriesId]> = found.concat().into();
-            known.lock().files.insert(file.path.clone(), found.clone());
-            ids.push(found);
+            let file_ids = stream::fold(streams, Vec::new, insert(known.clone())).await?;
+            let file_ids: Arc<[SeriesId]> = file_ids.concat().into();
+            known.lock().files.insert(file.path.clone(), file_ids.clone());
+            ids.push(file_ids);
         }
         if !snapshot.heads.is_empty() {
             let streams = vec![heads::head_stream(
@@ -157,26 +157,26 @@ fn read(
                 &filter,
                 &[SERIES, LABELS],
             )?];
-            let found = stream::fold(streams, Vec::new, insert(known.clone())).await?;
-            ids.push(found.concat().into());
+            let head_ids = stream::fold(streams, Vec::new, insert(known.clone())).await?;
+            ids.push(head_ids.concat().into());
         }
-        let mut found: HashMap<SeriesId, Labels> = HashMap::new();
+        let mut labels_by_series: HashMap<SeriesId, Labels> = HashMap::new();
         let series = known.lock();
         for id in ids.iter().flat_map(|ids| ids.iter()) {
-            if found.len() == found.capacity() {
-                let more = found.capacity().max(64);
-                memory.try_grow(more * LABELS_BYTES)?;
-                found.reserve(more);
+            if labels_by_series.len() == labels_by_series.capacity() {
+                let additional = labels_by_series.capacity().max(64);
+                memory.try_grow(additional * LABELS_BYTES)?;
+                labels_by_series.reserve(additional);
             }
-            if let Entry::Vacant(place) = found.entry(*id)
+            if let Entry::Vacant(entry) = labels_by_series.entry(*id)
                 && let Some(labels) = series.labels.get(id)
             {
-                place.insert(labels.clone());
+                entry.insert(labels.clone());
             }
         }
         drop(series);
         Ok(SeriesLabels {
-            labels: found,
+            labels: labels_by_series,
             memory: Some(memory),
         })
     })
@@ -196,8 +196,8 @@ impl KnownSeries {
                 continue;
             }
             let pairs: Vec<(Arc<str>, Arc<str>)> = (offsets[row] as usize..offsets[row + 1] as usize)
-                .filter(|at| values.is_valid(*at))
-                .map(|at| (self.intern(keys.value(at)), self.intern(values.value(at))))
+                .filter(|index| values.is_valid(*index))
+                .map(|index| (self.intern(keys.value(index)), self.intern(values.value(index))))
                 .collect();
             self.bytes += ENTRY_BYTES + size_of_val::<[_]>(&pairs);
             self.labels.insert(id, Labels::from_pairs(pairs));
@@ -206,8 +206,8 @@ impl KnownSeries {
     }
 
     fn intern(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.strings.get(text) {
-            return known.clone();
+        if let Some(shared) = self.strings.get(text) {
+            return shared.clone();
         }
         let text: Arc<str> = text.into();
         self.bytes += ENTRY_BYTES + text.len();

@@ -119,12 +119,12 @@ impl StackTable {
         }
     }
 
-    /// Returns true if the frame at index `at` of a stack is the last frame of its location. An inlined function has
+    /// Returns true if the frame at `index` of a stack is the last frame of its location. An inlined function has
     /// the same location as the function into which it was inlined. That function is the next frame.
-    pub(crate) fn ends_location(&self, frames: &[u32], at: usize) -> bool {
-        let frame = |at: usize| frames.get(at).map(|number| &self.frames[*number as usize]);
-        let Some(own) = frame(at) else { return true };
-        !own.inlined || frame(at + 1).is_none_or(|next| next.address != own.address)
+    pub(crate) fn ends_location(&self, frames: &[u32], index: usize) -> bool {
+        let frame = |index: usize| frames.get(index).map(|number| &self.frames[*number as usize]);
+        let Some(own_frame) = frame(index) else { return true };
+        !own_frame.inlined || frame(index + 1).is_none_or(|next| next.address != own_frame.address)
     }
 
     /// Returns the display name of the frame with a number. It is never empty.
@@ -135,8 +135,8 @@ impl StackTable {
     /// Returns the total size of the texts of a stack's frames in bytes, including repeated texts.
     pub(crate) fn text_bytes(&self, id: StackId) -> usize {
         let frames = self.stack(id).unwrap_or_default();
-        let of = |number: &u32| self.bytes_of_texts(&self.frames[*number as usize]);
-        frames.iter().map(of).sum()
+        let frame_bytes = |number: &u32| self.bytes_of_texts(&self.frames[*number as usize]);
+        frames.iter().map(frame_bytes).sum()
     }
 
     /// Returns the total size of the texts of all distinct frames in bytes, including repeated texts.
@@ -218,7 +218,7 @@ impl StackTable {
         let ids = schema::integers(batch, STACK)?;
         let lists = schema::lists(batch, FRAMES)?;
         let columns = FrameColumns::new(lists.values().as_ref())?;
-        let beside = StartLines::of(batch)?;
+        let separate_start_lines = StartLines::of(batch)?;
         // Files, mappings and build ids often repeat in consecutive frames, so the last text of each column is tried
         // first.
         let mut recent: [Option<(&str, u32)>; 4] = [None; 4];
@@ -227,28 +227,28 @@ impl StackTable {
         for (row, id) in ids.iter().map(|id| StackId(*id)).enumerate() {
             let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
             let start_lines = match columns.start_line {
-                Some(within) => &within.values()[start..end],
-                None => beside.row(row),
+                Some(column) => &column.values()[start..end],
+                None => separate_start_lines.row(row),
             };
             let has_start_lines = start_lines.iter().any(|line| *line != 0);
-            let known = self.stacks.get(&id).copied();
-            if known.is_some_and(|known| known.has_start_lines || !has_start_lines) {
+            let old = self.stacks.get(&id).copied();
+            if old.is_some_and(|old| old.has_start_lines || !has_start_lines) {
                 continue;
             }
             numbers.clear();
-            for at in start..end {
-                let texts = columns.texts.map(|column| column.value(at));
-                let mut own = [0; 4];
-                for ((slot, text), number) in recent.iter_mut().zip(texts).zip(&mut own) {
+            for index in start..end {
+                let texts = columns.texts.map(|column| column.value(index));
+                let mut text_numbers = [0; 4];
+                for ((slot, text), number) in recent.iter_mut().zip(texts).zip(&mut text_numbers) {
                     *number = match slot {
                         Some((last, number)) if *last == text => *number,
                         _ => slot.insert((text, self.intern(text)?)).1,
                     };
                 }
-                let [function, file, mapping, build_id] = own;
-                let address = columns.address.value(at);
+                let [function, file, mapping, build_id] = text_numbers;
+                let address = columns.address.value(index);
                 let frame = KeptFrame {
-                    line: columns.line.value(at),
+                    line: columns.line.value(index),
                     address,
                     function,
                     file,
@@ -258,28 +258,28 @@ impl StackTable {
                         None => function,
                         Some(name) => self.intern(&name)?,
                     },
-                    start_line: start_lines.get(at - start).copied().unwrap_or(0),
-                    inlined: columns.inlined.value(at),
+                    start_line: start_lines.get(index - start).copied().unwrap_or(0),
+                    inlined: columns.inlined.value(index),
                 };
                 numbers.push(self.intern_frame(frame)?);
             }
-            self.put(id, known, &numbers, has_start_lines)?;
+            self.store_stack(id, old, &numbers, has_start_lines)?;
         }
         Ok(())
     }
 
     /// Inserts a stack, or replaces its known entry.
-    fn put(
+    fn store_stack(
         &mut self,
         id: StackId,
-        known: Option<Stack>,
+        existing: Option<Stack>,
         frames: &[u32],
         has_start_lines: bool,
     ) -> Result<(), QueryError> {
         // The names and the number of frames of a known stack stay the same, because the id of a stack is a hash of
         // them.
-        let leaf = known.map_or(NO_PATH, |known| known.leaf);
-        let old = known.filter(|known| known.len as usize == frames.len());
+        let leaf = existing.map_or(NO_PATH, |existing| existing.leaf);
+        let old = existing.filter(|existing| existing.len as usize == frames.len());
         let start = match old {
             Some(old) => old.start,
             None => number_of(self.stack_frames.len())?,
@@ -311,8 +311,8 @@ impl StackTable {
     fn intern(&mut self, text: &str) -> Result<u32, QueryError> {
         let (texts, hasher) = (&mut self.texts, &self.hasher);
         let hash = hasher.hash_one(text);
-        if let Some(known) = self.text_index.find(hash, |number| *texts[*number as usize] == *text) {
-            return Ok(*known);
+        if let Some(number) = self.text_index.find(hash, |number| *texts[*number as usize] == *text) {
+            return Ok(*number);
         }
         let number = number_of(texts.len())?;
         texts.push(text.into());
@@ -325,8 +325,8 @@ impl StackTable {
     fn intern_frame(&mut self, frame: KeptFrame) -> Result<u32, QueryError> {
         let (frames, hasher) = (&mut self.frames, &self.hasher);
         let hash = hasher.hash_one(frame);
-        if let Some(known) = self.frame_index.find(hash, |number| frames[*number as usize] == frame) {
-            return Ok(*known);
+        if let Some(number) = self.frame_index.find(hash, |number| frames[*number as usize] == frame) {
+            return Ok(*number);
         }
         let number = number_of(frames.len())?;
         frames.push(frame);
@@ -447,7 +447,7 @@ mod tests {
         table.lay(stack);
         let leaf = table.leaf(stack);
         assert!(matches!(leaf, Leaf::Node(_)) && !table.has_start_lines(stack));
-        let places = table.stack_frames.len();
+        let frame_count = table.stack_frames.len();
         for _ in 0..2 {
             table
                 .insert(&batch(&[(1, &[("work", 1, 40), ("main", 2, 0)])]))
@@ -456,7 +456,7 @@ mod tests {
         }
         assert_eq!(named(&table, 1), [("work".into(), 1, 40), ("main".into(), 2, 0)]);
         assert!(table.has_start_lines(stack));
-        assert_eq!((table.leaf(stack), table.stack_frames.len()), (leaf, places));
+        assert_eq!((table.leaf(stack), table.stack_frames.len()), (leaf, frame_count));
         assert_eq!(table.leaf(StackId(2)), Leaf::Lost);
     }
 }

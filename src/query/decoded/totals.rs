@@ -108,9 +108,9 @@ impl Run {
     fn finish(&mut self) {
         if !self.times.is_sorted() {
             let mut order: Vec<usize> = (0..self.times.len()).collect();
-            order.sort_by_key(|at| self.times[*at]);
+            order.sort_by_key(|index| self.times[*index]);
             for column in [&mut self.totals, &mut self.periods, &mut self.times] {
-                *column = order.iter().map(|at| column[*at]).collect();
+                *column = order.iter().map(|index| column[*index]).collect();
             }
         }
         if let Some(first) = self.periods.first().copied()
@@ -156,7 +156,7 @@ pub(crate) fn load(
             let runs = read_file(&runtime, &snapshot, file).await?;
             // The cache may be too small to keep the runs, so the query is charged for them.
             memory.try_grow(runs.bytes())?;
-            cache.put(file.path.clone(), runs.clone());
+            cache.insert(file.path.clone(), runs.clone());
             runs_of_files.push(runs);
         }
         runtime.count_files(all - read, read);
@@ -189,7 +189,7 @@ impl SelectedRuns {
         let profile_type = self.filter.profile_type.as_ref();
         let series: Option<&HashSet<SeriesId>> = self.filter.series.as_deref();
         self.runs.iter().flat_map(|runs| runs.iter()).filter(move |run| {
-            profile_type.is_none_or(|wanted| run.profile_type == *wanted)
+            profile_type.is_none_or(|requested_type| run.profile_type == *requested_type)
                 && series.is_none_or(|set| set.contains(&run.series))
         })
     }
@@ -249,16 +249,16 @@ impl Builder {
         let mut last: Option<usize> = None;
         for row in 0..batch.num_rows() {
             let (profile_type, series) = (types.value(row), SeriesId(series[row]));
-            let same = last.filter(|at| {
-                let run = &self.runs[*at];
+            let same_run = last.filter(|run_index| {
+                let run = &self.runs[*run_index];
                 run.series == series && run.profile_type.as_str() == profile_type
             });
-            let at = match same {
-                Some(at) => at,
+            let run_index = match same_run {
+                Some(run_index) => run_index,
                 None => self.run(profile_type, series),
             };
-            last = Some(at);
-            let run = &mut self.runs[at];
+            last = Some(run_index);
+            let run = &mut self.runs[run_index];
             run.times.push(times[row]);
             run.totals.push(totals[row]);
             run.periods.push(periods[row]);
@@ -271,24 +271,24 @@ impl Builder {
 
     fn run(&mut self, profile_type: &str, series: SeriesId) -> usize {
         // There are few types, and equal ids compare faster if they share their text.
-        let profile_type = if let Some(known) = self.types.iter().find(|known| known.as_str() == profile_type) {
-            known.clone()
+        let profile_type = if let Some(shared) = self.types.iter().find(|shared| shared.as_str() == profile_type) {
+            shared.clone()
         } else {
             let profile_type = ProfileTypeId::from(profile_type);
             self.types.push(profile_type.clone());
             profile_type
         };
         let next = self.runs.len();
-        let at = *self.index.entry((profile_type.clone(), series)).or_insert(next);
-        if at == next {
+        let run_index = *self.index.entry((profile_type.clone(), series)).or_insert(next);
+        if run_index == next {
             self.runs.push(Run::new(profile_type, series));
         }
-        at
+        run_index
     }
 }
 
 fn finish(states: Vec<Builder>) -> Runs {
-    let mut runs: Vec<Run> = states.into_iter().flat_map(|state| state.runs).collect();
+    let mut runs: Vec<Run> = states.into_iter().flat_map(|builder| builder.runs).collect();
     runs.iter_mut().for_each(Run::finish);
     runs.into()
 }

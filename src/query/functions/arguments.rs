@@ -46,12 +46,14 @@ impl Arguments {
         if purpose == Purpose::Describe && args.iter().any(is_parameter) {
             return Ok(Self::unknown());
         }
-        let wrong = |what: String| QueryError::invalid(format!("{what}; call it as {}", usage.text));
+        let refuse = |problem: String| QueryError::invalid(format!("{problem}; call it as {}", usage.text));
         if !usage.counts.contains(&args.len()) {
-            return Err(wrong(format!("wrong number of arguments: {}", args.len())));
+            return Err(refuse(format!("wrong number of arguments: {}", args.len())));
         }
         let Some(query) = literal(&args[0]).and_then(|value| value.try_as_str().flatten()) else {
-            return Err(wrong("the first argument must be the text 'TYPE{selector}'".to_owned()));
+            return Err(refuse(
+                "the first argument must be the text 'TYPE{selector}'".to_owned(),
+            ));
         };
         let (profile_type, matchers) =
             selector::parse_query(query).map_err(|error| QueryError::invalid(format!("{error} in `{query}`")))?;
@@ -69,7 +71,7 @@ impl Arguments {
             Some(expr) => match literal(expr) {
                 Some(ScalarValue::Int64(Some(number))) if *number >= 0 => usize::try_from(*number).ok(),
                 _ => {
-                    return Err(wrong("the last argument must be a non-negative integer".to_owned()));
+                    return Err(refuse("the last argument must be a non-negative integer".to_owned()));
                 }
             },
         };

@@ -86,11 +86,11 @@ impl ExprPlanner for ArithmeticPlanner {
 /// Returns the integer type in which both sides are computed; `None` if a side is not an integer.
 fn common_type(expr: &RawBinaryExpr, step: Step, schema: &DFSchema) -> Option<DataType> {
     let [left, right] = [&expr.left, &expr.right].map(|side| {
-        let known = match side {
+        let checked_type = match side {
             Expr::ScalarFunction(call) => checked(call).map(|call| call.kind.clone()),
             _ => None,
         };
-        known
+        checked_type
             .or_else(|| side.get_type(schema).ok())
             .filter(DataType::is_integer)
     });

@@ -136,7 +136,7 @@ pub(crate) fn extra_bytes(name: &str, args: &[Expr]) -> Option<u64> {
         return Some(MODEST_BYTES);
     }
     let (_, growth) = GROWING_FUNCTIONS.iter().find(|(growing, _)| *growing == name)?;
-    let literal = |at: usize| match args.get(at) {
+    let literal = |index: usize| match args.get(index) {
         Some(Expr::Literal(value, _)) => Some(value),
         _ => None,
     };
@@ -144,7 +144,7 @@ pub(crate) fn extra_bytes(name: &str, args: &[Expr]) -> Option<u64> {
         ScalarValue::Int64(Some(count)) => u64::try_from(*count).ok(),
         _ => None,
     };
-    let is_short = |at: usize| literal(at).is_some_and(|value| value.size() <= size_of::<ScalarValue>() + 16);
+    let is_short = |index: usize| literal(index).is_some_and(|value| value.size() <= size_of::<ScalarValue>() + 16);
     let max = CallLimits::MAX.value as u64;
     match growth {
         Growth::Modest if name.starts_with("regexp_") && name != "regexp_match" => None,
@@ -267,11 +267,11 @@ impl Growth {
                 }
             }
             Growth::Replace | Growth::RegexReplace => {
-                let (texts, by) = (lengths(args, 0)?, lengths(args, 2)?);
+                let (texts, replacements) = (lengths(args, 0)?, lengths(args, 2)?);
                 let factor = if self == Growth::Replace { 1 } else { 2 };
-                for (text, by) in rows(&texts, &by) {
-                    let each = by.saturating_mul(factor).saturating_add(1);
-                    total = total.saturating_add(text.saturating_add(1).saturating_mul(each));
+                for (text, replacement) in rows(&texts, &replacements) {
+                    let insertion = replacement.saturating_mul(factor).saturating_add(1);
+                    total = total.saturating_add(text.saturating_add(1).saturating_mul(insertion));
                 }
             }
             Growth::Copies | Growth::Resize => {
@@ -281,11 +281,11 @@ impl Growth {
                 }
                 let max = counts.into_iter().max().unwrap_or(0).max(0);
                 let source = if self == Growth::Copies { 0 } else { 2 };
-                let each = args.get(source).map_or(16, |arg| match arg {
+                let item_bytes = args.get(source).map_or(16, |arg| match arg {
                     ColumnarValue::Array(array) => array.get_array_memory_size(),
                     ColumnarValue::Scalar(scalar) => scalar.size(),
                 });
-                total = max.saturating_mul(i64::try_from(each.max(16)).unwrap_or(i64::MAX));
+                total = max.saturating_mul(i64::try_from(item_bytes.max(16)).unwrap_or(i64::MAX));
             }
             Growth::Series => {
                 let starts = match args.len() {
@@ -297,8 +297,8 @@ impl Growth {
                     3 => numbers(args, 2)?,
                     _ => vec![1],
                 };
-                for (at, (start, end)) in rows(&starts, &ends).enumerate() {
-                    let step = steps.get(at).or(steps.first()).copied().unwrap_or(1);
+                for (row, (start, end)) in rows(&starts, &ends).enumerate() {
+                    let step = steps.get(row).or(steps.first()).copied().unwrap_or(1);
                     let span = i128::from(end).abs_diff(i128::from(start));
                     let count = span / u128::from(step.unsigned_abs().max(1)) + 1;
                     total = total.saturating_add(i64::try_from(count.saturating_mul(8)).unwrap_or(i64::MAX));
@@ -316,8 +316,8 @@ impl Growth {
 
 /// Pairs two columns row by row. If a column is shorter, its single value is used for all rows.
 fn rows<'a>(left: &'a [i64], right: &'a [i64]) -> impl Iterator<Item = (i64, i64)> + 'a {
-    let at = |column: &[i64], row: usize| column.get(row).or(column.first()).copied().unwrap_or(0);
-    (0..left.len().max(right.len())).map(move |row| (at(left, row), at(right, row)))
+    let value = |column: &[i64], row: usize| column.get(row).or(column.first()).copied().unwrap_or(0);
+    (0..left.len().max(right.len())).map(move |row| (value(left, row), value(right, row)))
 }
 
 fn rows_of(args: &[ColumnarValue], index: usize) -> i64 {

@@ -306,11 +306,11 @@ where
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
         let values = values[0].as_primitive::<T>();
-        let wanted = |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
+        let is_selected = |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
         let kept: PrimitiveArray<T> = values
             .iter()
             .enumerate()
-            .map(|(row, value)| value.filter(|_| wanted(row)))
+            .map(|(row, value)| value.filter(|_| is_selected(row)))
             .collect();
         Ok(vec![Arc::new(kept)])
     }

@@ -54,9 +54,9 @@ pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     TableFunction {
         name: "diff",
         make: Box::new(move |args, session| {
-            let wrong =
+            let refuse =
                 || QueryError::invalid(format!("wrong number of arguments: {}; call it as {USAGE}", args.len()));
-            let (before, after) = args.split_at_checked(3).ok_or_else(wrong)?;
+            let (before, after) = args.split_at_checked(3).ok_or_else(refuse)?;
             let before = Arguments::read(BEFORE, before, session, context.purpose)?;
             let after = Arguments::read(AFTER, after, session, context.purpose)?;
             if before.profile_type != after.profile_type {
@@ -77,8 +77,13 @@ pub(crate) fn function(context: Arc<Context>) -> TableFunction {
                     let [before, after] = queries.clone().map(|query| flame::merge(context.clone(), query));
                     let (fields, max) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
-                        let held = [flame::tree(before.await?).await?, flame::tree(after.await?).await?];
-                        batch(&fields, held.map(|held| TopTable::from_tree(&held.tree)), count, max)
+                        let held_trees = [flame::tree(before.await?).await?, flame::tree(after.await?).await?];
+                        batch(
+                            &fields,
+                            held_trees.map(|held_tree| TopTable::from_tree(&held_tree.tree)),
+                            count,
+                            max,
+                        )
                     })
                 }),
             }))
@@ -101,8 +106,10 @@ fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize, max: usize) ->
     rows.truncate(count);
     let texts = rows.iter().map(|((name, file), _)| name.len() + file.len());
     check_call("diff", texts.sum(), max)?;
-    let number = |of: fn(&[i64; 4]) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, values)| of(values))))
+    let number = |select: fn(&[i64; 4]) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(
+            rows.iter().map(|(_, values)| select(values)),
+        ))
     };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(rows.iter().map(|(key, _)| &key.0))),

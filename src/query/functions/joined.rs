@@ -109,11 +109,15 @@ impl ScalarUDFImpl for Joined {
         let max = Allowance::limits(options).result;
         if !all_scalar {
             // Each scalar is copied into every row of a column before it is joined.
-            let of = |arg: &ColumnarValue| match arg {
+            let scalar_bytes = |arg: &ColumnarValue| match arg {
                 ColumnarValue::Scalar(scalar) => scalar.size().saturating_mul(args.number_rows),
                 ColumnarValue::Array(_) => 0,
             };
-            check_call("||", args.args.iter().map(of).fold(0, usize::saturating_add), max)?;
+            check_call(
+                "||",
+                args.args.iter().map(scalar_bytes).fold(0, usize::saturating_add),
+                max,
+            )?;
         }
         let columns = ColumnarValue::values_to_arrays(&args.args)?;
         let bytes: usize = columns

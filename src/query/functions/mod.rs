@@ -64,7 +64,7 @@ pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
 
 /// Returns the table functions over the data of one query.
 pub(crate) fn tables(context: &Arc<Context>) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
-    let called: [TableFunction; 6] = [
+    let functions: [TableFunction; 6] = [
         diff::function(context.clone()),
         flamegraph::function(context.clone()),
         pprof::function(context.clone()),
@@ -72,8 +72,8 @@ pub(crate) fn tables(context: &Arc<Context>) -> Vec<(&'static str, Arc<dyn Table
         profile::function("profiles", context.clone()),
         top::function(context.clone()),
     ];
-    called
+    functions
         .into_iter()
-        .map(|called| (called.name, Arc::new(called) as Arc<dyn TableFunctionImpl>))
+        .map(|function| (function.name, Arc::new(function) as Arc<dyn TableFunctionImpl>))
         .collect()
 }

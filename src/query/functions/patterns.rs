@@ -40,12 +40,12 @@ pub(crate) fn check(name: &str, pattern: &ColumnarValue) -> Result<()> {
         ColumnarValue::Array(array) => array.clone(),
     };
     let patterns = cast(&patterns, &DataType::Utf8)?;
-    let mut seen = HashSet::new();
+    let mut distinct = HashSet::new();
     for pattern in patterns.as_string::<i32>().iter().flatten() {
-        if !seen.insert(pattern) {
+        if !distinct.insert(pattern) {
             continue;
         }
-        if seen.len() > MAX_PATTERNS {
+        if distinct.len() > MAX_PATTERNS {
             return Err(QueryError::Limit(format!(
                 "{name} uses more than {MAX_PATTERNS} regular expressions in one call: write them as constants"
             ))
@@ -67,28 +67,33 @@ mod tests {
 
     #[test]
     fn patterns_are_bounded_in_size_and_number() {
-        let one = |text: &str| {
+        let check_one = |text: &str| {
             check(
                 "f",
                 &ColumnarValue::Scalar(ScalarValue::Utf8View(Some(text.to_owned()))),
             )
         };
-        assert!(one("^runtime\\.gc").is_ok());
+        assert!(check_one("^runtime\\.gc").is_ok());
         assert!(
-            one("(\\w{100}){100}")
+            check_one("(\\w{100}){100}")
                 .unwrap_err()
                 .to_string()
                 .contains("size limit of 1048576")
         );
         assert!(check("f", &ColumnarValue::Scalar(ScalarValue::Null)).is_ok());
-        let many = |count: usize| {
+        let check_many = |count: usize| {
             let patterns = (0..1000).map(|row| format!("a{}", row % count));
             check(
                 "f",
                 &ColumnarValue::Array(Arc::new(StringArray::from_iter_values(patterns))),
             )
         };
-        assert!(many(MAX_PATTERNS).is_ok());
-        assert!(many(MAX_PATTERNS + 1).unwrap_err().to_string().contains("more than 16"));
+        assert!(check_many(MAX_PATTERNS).is_ok());
+        assert!(
+            check_many(MAX_PATTERNS + 1)
+                .unwrap_err()
+                .to_string()
+                .contains("more than 16")
+        );
     }
 }

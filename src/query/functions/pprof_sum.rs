@@ -114,12 +114,12 @@ impl Sum {
     /// Stores the frames of stacks that are new.
     fn store_frames(&mut self, stacks: &ArrayRef, frames: &ArrayRef) -> Result<(), QueryError> {
         let ids = stacks.as_primitive::<Int64Type>();
-        let mut seen = std::collections::HashSet::new();
+        let mut new_ids = std::collections::HashSet::new();
         let mask: BooleanArray = ids
             .values()
             .iter()
             .map(|id| StackId(*id))
-            .map(|id| Some(!self.table.has(id) && seen.insert(id)))
+            .map(|id| Some(!self.table.has(id) && new_ids.insert(id)))
             .collect();
         if mask.true_count() == 0 {
             return Ok(());
@@ -171,7 +171,7 @@ impl Accumulator for Sum {
         let mut sums: Vec<(StackId, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
         // The sums are sorted so that the same rows result in the same bytes.
         sums.sort_unstable();
-        let about = ProfileMetadata {
+        let metadata = ProfileMetadata {
             kind,
             period: 0,
             time_nanos: 0,
@@ -179,7 +179,7 @@ impl Accumulator for Sum {
             pgo: None,
             max_nodes: 0,
         };
-        let bytes = encode(&profile_of(&self.table, sums.into_iter(), &about));
+        let bytes = encode(&profile_of(&self.table, sums.into_iter(), &metadata));
         Ok(ScalarValue::Binary(Some(bytes)))
     }
 

@@ -92,19 +92,19 @@ fn two_arguments(args: ScalarFunctionArgs, function: &str) -> Result<(ArrayRef, 
 
 /// Returns for each stack whether `accept` returns true for one of its functions; null for a null stack.
 fn any_function(frames: &ArrayRef, accept: impl Fn(&str) -> bool) -> Result<BooleanArray> {
-    let wrong = || QueryError::invalid("the first argument must be a list of frames");
-    let lists = frames.as_list_opt::<i32>().ok_or_else(wrong)?;
-    let elements = lists.values().as_struct_opt().ok_or_else(wrong)?;
+    let refuse = || QueryError::invalid("the first argument must be a list of frames");
+    let lists = frames.as_list_opt::<i32>().ok_or_else(refuse)?;
+    let elements = lists.values().as_struct_opt().ok_or_else(refuse)?;
     let names = elements
         .column_by_name("function")
         .and_then(|column| column.as_string_opt::<i32>());
-    let names = names.ok_or_else(wrong)?;
+    let names = names.ok_or_else(refuse)?;
     let offsets = lists.value_offsets();
     let mask = (0..lists.len()).map(|row| {
         let span = offsets[row] as usize..offsets[row + 1] as usize;
         lists
             .is_valid(row)
-            .then(|| span.into_iter().any(|at| accept(names.value(at))))
+            .then(|| span.into_iter().any(|index| accept(names.value(index))))
     });
     Ok(mask.collect())
 }

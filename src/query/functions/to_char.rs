@@ -138,19 +138,19 @@ fn to_strftime(pattern: &str) -> Result<Cow<'_, str>, QueryError> {
             (is_unpadded, rest) = (true, after);
             continue;
         }
-        let known = PATTERNS
+        let supported = PATTERNS
             .iter()
             .find_map(|(name, to)| Some((*to, rest.strip_prefix(name)?)));
         // If a pattern with a counterpart and a pattern without a counterpart both match, the longer pattern is used.
-        let without = UNSUPPORTED_PATTERNS.iter().find(|name| rest.starts_with(**name));
-        let is_longer = |name: &&&str| known.is_none_or(|(_, after)| rest.len() - after.len() < name.len());
-        if let Some(name) = without.filter(is_longer) {
+        let unsupported = UNSUPPORTED_PATTERNS.iter().find(|name| rest.starts_with(**name));
+        let is_longer = |name: &&&str| supported.is_none_or(|(_, after)| rest.len() - after.len() < name.len());
+        if let Some(name) = unsupported.filter(is_longer) {
             return Err(QueryError::invalid(format!(
                 "to_char does not support the pattern `{name}`: write text in double quotes, or use a pattern of \
                     strftime such as `%Y-%m-%d`"
             )));
         }
-        if let Some((to, after)) = known {
+        if let Some((to, after)) = supported {
             let specifier = to.strip_prefix('%').unwrap_or(to);
             out.push_str(if is_unpadded { "%-" } else { "%" });
             out.push_str(specifier);

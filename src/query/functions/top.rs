@@ -50,8 +50,8 @@ pub(crate) fn function(context: Arc<Context>) -> TableFunction {
                     let merged = flame::merge(context.clone(), query.clone());
                     let (fields, max) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
-                        let held = flame::tree(merged.await?).await?;
-                        let mut rows = TopTable::from_tree(&held.tree).rows;
+                        let held_tree = flame::tree(merged.await?).await?;
+                        let mut rows = TopTable::from_tree(&held_tree.tree).rows;
                         rows.truncate(count);
                         let texts = rows.iter().map(|row| row.name.len() + row.file.len());
                         check_call("top", texts.sum(), max)?;

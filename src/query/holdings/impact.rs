@@ -70,8 +70,8 @@ pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<
         let (runtime, snapshot) = (&context.runtime, &context.snapshot);
         let files = read::live_files(snapshot, Table::Profiles, &filter);
         let mut bounds = None;
-        let known = files.iter().filter_map(|file| file.time);
-        known.for_each(|times| extend(&mut bounds, [times.min, times.max]));
+        let file_times = files.iter().filter_map(|file| file.time);
+        file_times.for_each(|times| extend(&mut bounds, [times.min, times.max]));
         let unknown: Vec<&FileEntry> = files.into_iter().filter(|file| file.time.is_none()).collect();
         let mut streams = read::open_files(runtime, snapshot, Table::Profiles, &unknown, &filter, &[TIME])?;
         if !snapshot.heads.is_empty() {
@@ -135,8 +135,8 @@ pub(crate) fn impact(context: Arc<Context>, query: StackQuery) -> BoxFuture<'sta
         for head in &context.snapshot.heads {
             let columns = [SERIES, SAMPLE_COUNT];
             let rows = heads::one_head_stream(&context.runtime, head.clone(), Table::Profiles, &filter, &columns)?;
-            let found = stream::fold(vec![rows], Rows::default, Rows::add).await?;
-            for rows in found.into_iter().filter(|rows| rows.profiles > 0) {
+            let parts = stream::fold(vec![rows], Rows::default, Rows::add).await?;
+            for rows in parts.into_iter().filter(|rows| rows.profiles > 0) {
                 impact.heads.blocks += 1;
                 impact.heads.profiles += rows.profiles;
                 impact.heads.samples += rows.samples;

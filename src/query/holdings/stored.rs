@@ -85,10 +85,10 @@ mod tests {
             .into(),
             ..Snapshot::default()
         };
-        let found = holdings(&snapshot, &"one".parse().unwrap());
+        let summary = holdings(&snapshot, &"one".parse().unwrap());
         let holding = |files, bytes, rows| Holding { files, bytes, rows };
         assert_eq!(
-            found.tables,
+            summary.tables,
             [
                 ("profiles", holding(2, 30, 3)),
                 ("samples", holding(1, 300, 30)),
@@ -96,12 +96,15 @@ mod tests {
                 ("stacks", Holding::default()),
             ]
         );
-        assert_eq!(found.days, [(20_000, holding(1, 10, 1)), (20_001, holding(2, 320, 32))]);
-        let many = Snapshot {
+        assert_eq!(
+            summary.days,
+            [(20_000, holding(1, 10, 1)), (20_001, holding(2, 320, 32))]
+        );
+        let many_days = Snapshot {
             files: (0..100).map(|day| file("one", Table::Stacks, day, 1, 1)).collect(),
             ..Snapshot::default()
         };
-        let days = holdings(&many, &"one".parse().unwrap()).days;
+        let days = holdings(&many_days, &"one".parse().unwrap()).days;
         assert_eq!((days.len(), days[0].0, days[61].0), (MAX_DAYS, 38, 99));
     }
 }

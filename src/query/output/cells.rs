@@ -209,16 +209,17 @@ fn cell(kind: Kind, array: &ArrayRef, row: usize) -> Result<Cell<'_>, QueryError
     }
     if kind.is_list {
         let list = array.as_list::<i32>();
-        let (from, until) = (
+        let (start, end) = (
             list.value_offsets()[row] as usize,
             list.value_offsets()[row + 1] as usize,
         );
         let values = list.values();
         let plain = Kind { is_list: false, ..kind };
         // Lists are rare and short, so items are converted one list at a time.
-        let items = uniform(&values.slice(from, until - from), plain)?;
-        let cells: Result<Vec<Cell<'static>>, QueryError> =
-            (0..items.len()).map(|at| Ok(owned(cell(plain, &items, at)?))).collect();
+        let items = uniform(&values.slice(start, end - start), plain)?;
+        let cells: Result<Vec<Cell<'static>>, QueryError> = (0..items.len())
+            .map(|index| Ok(owned(cell(plain, &items, index)?)))
+            .collect();
         return Ok(Cell::List(cells?));
     }
     Ok(match kind.simple {

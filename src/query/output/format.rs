@@ -150,9 +150,11 @@ impl Chunks {
 fn split(batch: &RecordBatch) -> VecDeque<RecordBatch> {
     let (rows, bytes) = (batch.num_rows(), sql_result::bytes_of(batch));
     let parts = bytes.div_ceil(CHUNK_BYTES).clamp(1, rows.max(1));
-    let each = rows.div_ceil(parts).max(1);
-    let starts = (0..rows.max(1)).step_by(each);
-    starts.map(|start| batch.slice(start, each.min(rows - start))).collect()
+    let part_rows = rows.div_ceil(parts).max(1);
+    let starts = (0..rows.max(1)).step_by(part_rows);
+    starts
+        .map(|start| batch.slice(start, part_rows.min(rows - start)))
+        .collect()
 }
 
 /// Encodes the whole result into one buffer.

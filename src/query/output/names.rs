@@ -28,7 +28,7 @@ pub(crate) struct Names(Vec<String>);
 
 impl Names {
     /// Returns the schema with the original names, which may occur twice.
-    pub(crate) fn of(&self, schema: &SchemaRef) -> SchemaRef {
+    pub(crate) fn restore(&self, schema: &SchemaRef) -> SchemaRef {
         if self.0.is_empty() {
             return schema.clone();
         }
@@ -49,18 +49,18 @@ impl Names {
 
 /// Returns the plan of a statement and the column names of its result.
 pub(crate) fn plan(
-    state: &SessionState,
+    session_state: &SessionState,
     statement: Statement,
 ) -> BoxFuture<'_, Result<(LogicalPlan, Names), QueryError>> {
     Box::pin(async move {
-        let refused = match state.statement_to_plan(statement.clone()).await {
+        let refused = match session_state.statement_to_plan(statement.clone()).await {
             Ok(plan) => return Ok((plan, Names::default())),
             Err(error) => error,
         };
         let Some((renamed, names)) = is_collision(&refused).then(|| renamed(statement)).flatten() else {
             return Err(hint::of_planning(refused));
         };
-        match state.statement_to_plan(renamed).await {
+        match session_state.statement_to_plan(renamed).await {
             Ok(plan) => Ok((plan, names)),
             Err(_) => Err(hint::of_planning(refused)),
         }
@@ -90,7 +90,7 @@ impl VisitorMut for Renaming<'_> {
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let is_wild = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
         let has_all = select.projection.iter().any(is_wild);
-        let mut seen = HashSet::new();
+        let mut texts = HashSet::new();
         for item in &mut select.projection {
             let (text, name, collides) = match item {
                 SelectItem::UnnamedExpr(expr) => {
@@ -105,7 +105,7 @@ impl VisitorMut for Renaming<'_> {
                 SelectItem::ExprWithAlias { alias, .. } => (alias.value.clone(), alias.value.clone(), has_all),
                 _ => continue,
             };
-            if seen.insert(text) && !collides {
+            if texts.insert(text) && !collides {
                 continue;
             }
             let stand_in = Ident::with_quote('"', format!("{REPLACEMENT_PREFIX}{}", self.0.0.len()));
@@ -152,18 +152,20 @@ fn folded(name: &Ident) -> String {
 /// map need unique names.
 pub(crate) fn unique_names(schema: &SchemaRef) -> SchemaRef {
     let all = schema.fields().iter().map(|field| field.name().clone());
-    let mut taken: HashSet<String> = all.collect();
-    if taken.len() == schema.fields().len() {
+    let mut used_names: HashSet<String> = all.collect();
+    if used_names.len() == schema.fields().len() {
         return schema.clone();
     }
-    let mut seen = HashSet::new();
+    let mut first_names = HashSet::new();
     let fields = schema.fields().iter().map(|field| {
-        if seen.insert(field.name()) {
+        if first_names.insert(field.name()) {
             return field.clone();
         }
         let mut numbered = (2..).map(|number: u32| format!("{}_{number}", field.name()));
-        let free = numbered.find(|name| taken.insert(name.clone())).unwrap_or_default();
-        Arc::new(Field::clone(field).with_name(free))
+        let free_name = numbered
+            .find(|name| used_names.insert(name.clone()))
+            .unwrap_or_default();
+        Arc::new(Field::clone(field).with_name(free_name))
     });
     let fields: Vec<Arc<Field>> = fields.collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))

@@ -98,17 +98,17 @@ impl<'a> Column<'a> {
             Column::Null => {}
             Column::Int(array) => write_integer(array.value(row), array.value(row).unsigned_abs(), out),
             Column::UInt(array) => write_integer(array.value(row), array.value(row), out),
-            Column::Float(array) => put(out, format_args!("{}", array.value(row))),
-            Column::Float32(array) => put(out, format_args!("{}", array.value(row))),
-            Column::Bool(array) => put(out, format_args!("{}", array.value(row))),
+            Column::Float(array) => append(out, format_args!("{}", array.value(row))),
+            Column::Float32(array) => append(out, format_args!("{}", array.value(row))),
+            Column::Bool(array) => append(out, format_args!("{}", array.value(row))),
             Column::List(array, values) => {
                 let offsets = array.value_offsets();
                 out.push(b'[');
-                for at in offsets[row] as usize..offsets[row + 1] as usize {
-                    if at > offsets[row] as usize {
+                for index in offsets[row] as usize..offsets[row + 1] as usize {
+                    if index > offsets[row] as usize {
                         out.push(b',');
                     }
-                    values.write(at, out)?;
+                    values.write(index, out)?;
                 }
                 out.push(b']');
             }
@@ -118,7 +118,7 @@ impl<'a> Column<'a> {
                     if index > 0 {
                         out.push(b',');
                     }
-                    put(out, format_args!("{}:", serde_json::Value::from(name.as_str())));
+                    append(out, format_args!("{}:", serde_json::Value::from(name.as_str())));
                     column.write(row, out)?;
                 }
                 out.push(b'}');
@@ -126,17 +126,17 @@ impl<'a> Column<'a> {
             Column::Map(array, keys, values) => {
                 let offsets = array.value_offsets();
                 out.push(b'{');
-                for at in offsets[row] as usize..offsets[row + 1] as usize {
-                    if at > offsets[row] as usize {
+                for index in offsets[row] as usize..offsets[row + 1] as usize {
+                    if index > offsets[row] as usize {
                         out.push(b',');
                     }
                     let mut key = Vec::new();
-                    keys.write_plain(at, &mut key)?;
-                    put(
+                    keys.write_plain(index, &mut key)?;
+                    append(
                         out,
                         format_args!("{}:", serde_json::Value::from(String::from_utf8_lossy(&key))),
                     );
-                    values.write(at, out)?;
+                    values.write(index, out)?;
                 }
                 out.push(b'}');
             }
@@ -144,7 +144,7 @@ impl<'a> Column<'a> {
             Column::Text(_, formatter) => {
                 let mut text = Vec::new();
                 formatted(formatter, row, &mut text)?;
-                put(
+                append(
                     out,
                     format_args!("{}", serde_json::Value::from(String::from_utf8_lossy(&text))),
                 );
@@ -159,11 +159,11 @@ impl<'a> Column<'a> {
             Column::Null => Ok(()),
             _ if self.is_null(row) => Ok(()),
             Column::Int(array) => {
-                put(out, format_args!("{}", array.value(row)));
+                append(out, format_args!("{}", array.value(row)));
                 Ok(())
             }
             Column::UInt(array) => {
-                put(out, format_args!("{}", array.value(row)));
+                append(out, format_args!("{}", array.value(row)));
                 Ok(())
             }
             Column::Text(_, formatter) => formatted(formatter, row, out),
@@ -172,16 +172,16 @@ impl<'a> Column<'a> {
     }
 }
 
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+fn append(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     // Writing to a vector cannot fail.
     let _ = out.write_fmt(text);
 }
 
 fn write_integer(value: impl std::fmt::Display, magnitude: u64, out: &mut Vec<u8>) {
     if magnitude <= MAX_EXACT {
-        put(out, format_args!("{value}"));
+        append(out, format_args!("{value}"));
     } else {
-        put(out, format_args!("\"{value}\""));
+        append(out, format_args!("\"{value}\""));
     }
 }
 

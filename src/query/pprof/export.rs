@@ -54,7 +54,7 @@ fn write_merged<T>(merged: &MergedStacks, query: &StackQuery, period: i64, write
     let table = merged.stacks.table.read();
     let start = query.range.start_ms.saturating_mul(1_000_000);
     let length = query.range.end_ms.saturating_sub(query.range.start_ms);
-    let about = ProfileMetadata {
+    let metadata = ProfileMetadata {
         kind: &query.profile_type,
         period,
         time_nanos: start,
@@ -62,7 +62,7 @@ fn write_merged<T>(merged: &MergedStacks, query: &StackQuery, period: i64, write
         pgo: merged.pgo,
         max_nodes: query.pprof_nodes,
     };
-    write(&profile_of(&table, merged.sums.values.iter().copied(), &about))
+    write(&profile_of(&table, merged.sums.values.iter().copied(), &metadata))
 }
 
 /// The fields of a profile other than its samples, and the settings that shorten its stacks.
@@ -81,9 +81,9 @@ pub(crate) struct ProfileMetadata<'a> {
 pub(crate) fn profile_of<'a>(
     table: &'a StackTable,
     sums: impl Iterator<Item = (StackId, i64)>,
-    about: &ProfileMetadata<'a>,
+    metadata: &ProfileMetadata<'a>,
 ) -> Profile<'a> {
-    let kind = about.kind;
+    let kind = metadata.kind;
     let mut export = Export {
         table,
         builder: Builder::new(Profile {
@@ -95,16 +95,16 @@ pub(crate) fn profile_of<'a>(
                 kind: &kind.period_type,
                 unit: &kind.period_unit,
             },
-            period: about.period,
-            time_nanos: about.time_nanos,
-            duration_nanos: about.duration_nanos,
+            period: metadata.period,
+            time_nanos: metadata.time_nanos,
+            duration_nanos: metadata.duration_nanos,
             default_sample_type: &kind.sample_type,
             ..Profile::default()
         }),
         locations: HashMap::new(),
         stack: Vec::new(),
         files: FileMappings::default(),
-        pgo: about.pgo,
+        pgo: metadata.pgo,
         merged: BTreeMap::new(),
     };
     for (stack, value) in sums.filter(|(_, value)| *value != 0) {
@@ -114,9 +114,9 @@ pub(crate) fn profile_of<'a>(
         export.builder.sample(stack, [], &[value]);
     }
     let mut profile = export.builder.finish();
-    export.files.place(&mut profile);
-    if about.max_nodes > 0 {
-        nodes::limit(&mut profile, about.max_nodes);
+    export.files.assign_ranges(&mut profile);
+    if metadata.max_nodes > 0 {
+        nodes::limit(&mut profile, metadata.max_nodes);
     }
     profile
 }
@@ -139,21 +139,21 @@ struct Export<'a> {
 impl<'a> Export<'a> {
     fn sample(&mut self, stack: StackId, value: i64) {
         let frames = self.table.stack(stack).unwrap_or_default();
-        let frames = self.pgo.map_or(frames, |pgo| pgo.kept(self.table, frames));
+        let frames = self.pgo.map_or(frames, |pgo| pgo.trim(self.table, frames));
         let has_leaf_lines = self.pgo.is_none_or(|pgo| !pgo.aggregate_callees);
         let mut start = 0;
         self.stack.clear();
-        for at in 0..frames.len() {
-            if self.table.ends_location(frames, at) {
-                let own = &frames[start..=at];
+        for index in 0..frames.len() {
+            if self.table.ends_location(frames, index) {
+                let location_frames = &frames[start..=index];
                 let location = if start > 0 || has_leaf_lines {
-                    self.location(own)
+                    self.location(location_frames)
                 } else {
                     // A location without address and line is not in `locations`. The builder merges equal locations.
-                    self.build(own, |_| (0, 0))
+                    self.build(location_frames, |_| (0, 0))
                 };
                 self.stack.push(location);
-                start = at + 1;
+                start = index + 1;
             }
         }
         if self.pgo.is_none() {
@@ -165,23 +165,23 @@ impl<'a> Export<'a> {
     }
 
     fn location(&mut self, frames: &'a [u32]) -> u32 {
-        if let Some(known) = self.locations.get(frames) {
-            return *known;
+        if let Some(index) = self.locations.get(frames) {
+            return *index;
         }
         let index = self.build(frames, |frame| (frame.address as u64, frame.line));
         self.locations.insert(frames, index);
         index
     }
 
-    /// Adds the location of frames. `place` returns the address and the line of a frame.
-    fn build(&mut self, frames: &'a [u32], place: fn(Frame<'_>) -> (u64, i64)) -> u32 {
+    /// Adds the location of frames. `locate` returns the address and the line of a frame.
+    fn build(&mut self, frames: &'a [u32], locate: fn(Frame<'_>) -> (u64, i64)) -> u32 {
         let mut lines = Vec::with_capacity(frames.len());
         let mut address = 0;
         let mut mapping = Location::NO_MAPPING;
         for index in frames {
             let frame = self.table.frame(*index);
             let line;
-            (address, line) = place(frame);
+            (address, line) = locate(frame);
             mapping = match frame.mapped.filter(|_| address != 0) {
                 Some(offset) => self.files.mapping(
                     &mut self.builder,

@@ -16,7 +16,7 @@ const PAGE: u64 = 4 << 10;
 const END: u64 = 1 << 62;
 
 /// The largest offset of the locations of each mapping, by the index of the mapping. The addresses of these locations
-/// are offsets until [`FileMappings::place`] runs.
+/// are offsets until [`FileMappings::assign_ranges`] runs.
 #[derive(Debug, Default)]
 pub(crate) struct FileMappings(BTreeMap<u32, u64>);
 
@@ -35,7 +35,7 @@ impl FileMappings {
     /// Sets the ranges of the mappings and the addresses of the locations in them. If the range of a mapping does not
     /// fit below `END`, the mapping gets no range, and its locations keep their offsets. The same applies if all
     /// locations are before the offset of the mapping.
-    pub(crate) fn place(mut self, profile: &mut Profile<'_>) {
+    pub(crate) fn assign_ranges(mut self, profile: &mut Profile<'_>) {
         for location in &profile.locations {
             if let Some(last) = self.0.get_mut(&location.mapping) {
                 *last = location.address.max(*last);
@@ -95,7 +95,7 @@ mod tests {
         }
         builder.location(plain, 0x1010, &[]);
         let mut profile = builder.finish();
-        files.place(&mut profile);
+        files.assign_ranges(&mut profile);
         let ranges: Vec<_> = profile
             .mappings
             .iter()

@@ -94,14 +94,14 @@ mod tests {
     use alluvium_profile::pprof::{Builder, ValueType};
 
     fn limited(samples: &[(&[&'static str], i64)], max_nodes: usize) -> Vec<(String, i64)> {
-        let about = Profile {
+        let header = Profile {
             sample_types: vec![ValueType {
                 kind: "cpu",
                 unit: "ns",
             }],
             ..Profile::default()
         };
-        let mut builder = Builder::new(about);
+        let mut builder = Builder::new(header);
         for (stack, value) in samples {
             let stack: Vec<u32> = stack.iter().map(|name| builder.named(name)).collect();
             builder.sample(stack, [], &[*value]);
@@ -112,8 +112,8 @@ mod tests {
             let line = profile.lines_of(&profile.locations[*location as usize])[0];
             profile.functions[line.function as usize].name
         };
-        let found = super::samples(&profile);
-        found
+        let limited_samples = super::samples(&profile);
+        limited_samples
             .map(|(stack, value)| (stack.iter().map(name).collect::<Vec<_>>().join(" "), value))
             .collect()
     }

@@ -5,11 +5,11 @@ use crate::query::decoded::stack_table::StackTable;
 
 impl GoPgo {
     /// Returns the frames of the locations that are kept, leaf first.
-    pub(crate) fn kept<'a>(self, table: &StackTable, frames: &'a [u32]) -> &'a [u32] {
+    pub(crate) fn trim<'a>(self, table: &StackTable, frames: &'a [u32]) -> &'a [u32] {
         if self.keep_locations == 0 {
             return frames;
         }
-        let mut ends = (0..frames.len()).filter(|at| table.ends_location(frames, *at));
+        let mut ends = (0..frames.len()).filter(|index| table.ends_location(frames, *index));
         match ends.nth(self.keep_locations - 1) {
             Some(last) => &frames[..=last],
             None => frames,

@@ -95,7 +95,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
     }
 
     /// Inserts or replaces a value. A value larger than the limit is dropped.
-    pub(crate) fn put(&self, key: K, value: V) {
+    pub(crate) fn insert(&self, key: K, value: V) {
         let mut state = self.state.lock();
         let used = state.rounds;
         let bytes = value.bytes();
@@ -117,9 +117,9 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         let mut state = self.state.lock();
         let used = state.rounds;
         if let Some(mut entry) = state.entries.get_mut(key) {
-            let held = &mut *entry;
-            let result = change(&mut held.value);
-            (held.bytes, held.last_round) = (held.value.bytes(), used);
+            let current = &mut *entry;
+            let result = change(&mut current.value);
+            (current.bytes, current.last_round) = (current.value.bytes(), used);
             drop(entry);
             // Only an insertion evicts entries, so an entry that has grown too large is inserted again.
             if state.entries.weight() > self.limit as u64
@@ -153,13 +153,13 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         self.state.lock().entries.clear();
     }
 
-    /// Calls `each` with every value.
-    pub(crate) fn for_each(&self, mut each: impl FnMut(&V)) {
+    /// Calls `visit` with every value.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&V)) {
         self.state
             .lock()
             .entries
             .iter()
-            .for_each(|(_, entry)| each(&entry.value));
+            .for_each(|(_, entry)| visit(&entry.value));
     }
 
     /// Drops entries that were not used during the last [`UNUSED_ROUNDS`] calls of this function, that is, for some
@@ -197,7 +197,7 @@ mod tests {
     fn what_is_asked_for_again_and_again_stays_and_the_bytes_stay_below_the_limit() {
         let cache: Cache<u64, Load> = Cache::new(20 << 10);
         for key in 0..200 {
-            cache.put(key, Load(1000));
+            cache.insert(key, Load(1000));
             cache.get(&0);
             assert!(cache.bytes() <= 20 << 10);
         }
@@ -209,21 +209,21 @@ mod tests {
     #[test]
     fn a_value_that_grows_is_weighed_again_and_one_that_is_too_large_is_not_kept() {
         let cache: Cache<u64, Load> = Cache::new(10 << 10);
-        cache.put(1, Load(4000));
+        cache.insert(1, Load(4000));
         cache.change(&2, |load| load.0 = 1000);
         cache.change(&2, |load| load.0 += 2000);
         assert_eq!(cache.bytes(), 7000 + 2 * ENTRY_BYTES as u64);
         cache.change(&2, |load| load.0 += 5000);
         assert!(cache.bytes() <= 10 << 10);
-        cache.put(3, Load(11 << 10));
+        cache.insert(3, Load(11 << 10));
         assert_eq!(cache.get(&3), None);
     }
 
     #[test]
     fn what_nobody_asks_for_in_five_looks_is_forgotten() {
         let cache: Cache<u64, Load> = Cache::new(10 << 10);
-        cache.put(1, Load(10));
-        cache.put(2, Load(10));
+        cache.insert(1, Load(10));
+        cache.insert(2, Load(10));
         for _ in 0..5 {
             cache.forget_unused();
             assert!(cache.get(&1).is_some());

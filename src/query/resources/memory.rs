@@ -13,13 +13,13 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 
 /// Returns the environment of one query: `all` with a memory pool that limits this query to `bytes`.
 pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeEnv> {
-    let mut own = all.as_ref().clone();
-    own.memory_pool = Arc::new(QueryMemoryPool {
+    let mut environment = all.as_ref().clone();
+    environment.memory_pool = Arc::new(QueryMemoryPool {
         all: all.memory_pool.clone(),
         used: AtomicUsize::new(0),
         bytes,
     });
-    Arc::new(own)
+    Arc::new(environment)
 }
 
 #[derive(Debug)]
@@ -90,13 +90,13 @@ impl MemoryPool for QueryMemoryPool {
     }
 }
 
-fn limit_message(who: &str, limit: &str, bytes: usize) -> String {
+fn limit_message(subject: &str, limit: &str, bytes: usize) -> String {
     let (amount, unit) = match bytes >> 20 {
         0 => (bytes, "bytes"),
         mebibytes => (mebibytes, "MiB"),
     };
     format!(
-        "{who} would need more than {amount} {unit} of memory: select a shorter time range or fewer groups, or raise \
-            sql.{limit} in the server's configuration"
+        "{subject} would need more than {amount} {unit} of memory: select a shorter time range or fewer groups, or \
+            raise sql.{limit} in the server's configuration"
     )
 }

@@ -59,7 +59,7 @@ impl Runtime {
             .build_arc()?;
         let parallelism = match limits.parallelism {
             0 => std::thread::available_parallelism().map_or(2, usize::from),
-            given => given,
+            count => count,
         };
         let mut config = SessionConfig::new()
             .with_target_partitions(parallelism)

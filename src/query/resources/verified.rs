@@ -99,13 +99,13 @@ impl VerifiedReader {
         let cached = cached
             .filter(|entry| entry.is_valid_for(&self.object))
             .and_then(|entry| {
-                let known = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
-                Some(known.parquet_metadata().clone())
+                let cached_metadata = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
+                Some(cached_metadata.parquet_metadata().clone())
             });
-        if let Some(known) = cached {
-            let has_index = known.column_index().is_some() && known.offset_index().is_some();
+        if let Some(metadata) = cached {
+            let has_index = metadata.column_index().is_some() && metadata.offset_index().is_some();
             if has_index || policy == PageIndexPolicy::Skip {
-                return Ok(known);
+                return Ok(metadata);
             }
         }
         let (size, tail) = (self.object.size, self.seal.tail);
@@ -144,17 +144,17 @@ impl VerifiedReader {
             };
             verified.map_err(|error| self.altered(&error))?;
         }
-        let cut = |range: Range<u64>| {
+        let extract = |range: Range<u64>| {
             if range.is_empty() {
                 return Ok(Bytes::new());
             }
             let index = covers.partition_point(|cover| cover.end < range.end);
-            let found = covers.get(index).zip(pieces.get(index));
-            let found = found.filter(|(cover, _)| cover.start <= range.start);
-            let (cover, piece) = found.ok_or_else(|| ParquetError::EOF(format!("no bytes at {range:?}")))?;
+            let pair = covers.get(index).zip(pieces.get(index));
+            let pair = pair.filter(|(cover, _)| cover.start <= range.start);
+            let (cover, piece) = pair.ok_or_else(|| ParquetError::EOF(format!("no bytes at {range:?}")))?;
             Ok(piece.slice((range.start - cover.start) as usize..(range.end - cover.start) as usize))
         };
-        ranges.into_iter().map(cut).collect()
+        ranges.into_iter().map(extract).collect()
     }
 }
 

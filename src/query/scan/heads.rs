@@ -280,10 +280,10 @@ fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Re
 /// Returns the rows of a batch that pass the filter, with these columns.
 fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<RecordBatch, QueryError> {
     let rows = batch.num_rows();
-    let mut keep: Option<BooleanBuffer> = None;
-    let mut also = |mask: BooleanBuffer| {
-        if mask.count_set_bits() < rows || keep.is_some() {
-            keep = Some(match keep.take() {
+    let mut row_mask: Option<BooleanBuffer> = None;
+    let mut restrict = |mask: BooleanBuffer| {
+        if mask.count_set_bits() < rows || row_mask.is_some() {
+            row_mask = Some(match row_mask.take() {
                 Some(before) => &before & &mask,
                 None => mask,
             });
@@ -291,40 +291,40 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
     };
     if let (Some(tenants), Some(column)) = (&filter.tenants, batch.column_by_name(TENANT)) {
         let values = column.as_string::<i32>();
-        also(BooleanBuffer::collect_bool(rows, |row| {
+        restrict(BooleanBuffer::collect_bool(rows, |row| {
             tenants.has_id(values.value(row))
         }));
     }
     if let Some(span) = filter.time {
         if let Some(column) = batch.column_by_name(TIME) {
             let values = column.as_primitive::<TimestampMicrosecondType>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| span.contains(values[row])));
+            restrict(BooleanBuffer::collect_bool(rows, |row| span.contains(values[row])));
         } else if let Some(column) = batch.column_by_name(DAY) {
             let days = span.days();
             let values = column.as_primitive::<Date32Type>().values();
-            also(BooleanBuffer::collect_bool(rows, |row| days.contains(&values[row])));
+            restrict(BooleanBuffer::collect_bool(rows, |row| days.contains(&values[row])));
         }
     }
     if let (Some(profile_type), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
         let values = column.as_string::<i32>();
-        also(BooleanBuffer::collect_bool(rows, |row| {
+        restrict(BooleanBuffer::collect_bool(rows, |row| {
             values.value(row) == profile_type.as_str()
         }));
     }
     if let (Some(set), Some(column)) = (&filter.series, batch.column_by_name(SERIES)) {
         let ids = column.as_primitive::<Int64Type>().values();
-        also(BooleanBuffer::collect_bool(rows, |row| {
+        restrict(BooleanBuffer::collect_bool(rows, |row| {
             set.contains(&SeriesId(ids[row]))
         }));
     }
     if let (Some(set), Some(column)) = (&filter.stacks, batch.column_by_name(STACK)) {
         let ids = column.as_primitive::<Int64Type>().values();
-        also(BooleanBuffer::collect_bool(rows, |row| {
+        restrict(BooleanBuffer::collect_bool(rows, |row| {
             set.contains(&StackId(ids[row]))
         }));
     }
     let narrow = batch.project(&indices_of(&batch.schema(), columns)?)?;
-    match keep {
+    match row_mask {
         Some(mask) => Ok(filter_record_batch(&narrow, &BooleanArray::new(mask, None))?),
         None => Ok(narrow),
     }
@@ -360,9 +360,9 @@ mod tests {
                 .projection
                 .as_ref()
                 .map_or(schema.clone(), |columns| Arc::new(schema.project(columns).unwrap()));
-            for given in 1..1000 {
+            for count in 1..1000 {
                 if receive(RecordBatch::new_empty(schema.clone())).is_break() {
-                    let _ = self.ended.send(given);
+                    let _ = self.ended.send(count);
                     return;
                 }
             }

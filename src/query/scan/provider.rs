@@ -103,8 +103,8 @@ impl<T: Id> PhysicalExpr for IdSet<T> {
         let array = match self.column.evaluate(batch)? {
             ColumnarValue::Array(array) => array,
             ColumnarValue::Scalar(ScalarValue::Int64(id)) => {
-                let found = id.is_some_and(|id| self.ids.contains(&T::from_bits(id)));
-                return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(found))));
+                let is_member = id.is_some_and(|id| self.ids.contains(&T::from_bits(id)));
+                return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(is_member))));
             }
             ColumnarValue::Scalar(other) => other.to_array_of_size(batch.num_rows())?,
         };

@@ -44,7 +44,7 @@ const STACK_ROWS: usize = 256;
 
 /// Returns the files of a table that may contain rows that pass the filter.
 pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
-    let wanted = filter.series.as_ref().map(|series| {
+    let series_filter = filter.series.as_ref().map(|series| {
         let mut bounds = None;
         extend(&mut bounds, series.iter().copied());
         SeriesFilter { series, bounds }
@@ -52,7 +52,7 @@ pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &Scan
     snapshot
         .files
         .iter()
-        .filter(|file| file.table == table && may_match(file, filter, wanted.as_ref()))
+        .filter(|file| file.table == table && may_match(file, filter, series_filter.as_ref()))
         .collect()
 }
 
@@ -147,9 +147,15 @@ pub(crate) fn union_plan(
         tenants: filter.tenants.clone(),
         ..ScanFilter::default()
     };
-    let wanted = Arc::new(schema.project(projection)?);
+    let output_schema = Arc::new(schema.project(projection)?);
     if !snapshot.heads.is_empty() || inputs.is_empty() {
-        inputs.push(head_plan(runtime, snapshot, table, (filter, &tenants_only), wanted));
+        inputs.push(head_plan(
+            runtime,
+            snapshot,
+            table,
+            (filter, &tenants_only),
+            output_schema,
+        ));
     }
     match inputs.len() {
         1 => Ok(inputs.swap_remove(0)),
@@ -254,7 +260,7 @@ struct SeriesFilter<'a> {
 impl SeriesFilter<'_> {
     /// Returns true if a file with series in these bounds may contain one of the requested series.
     fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
-        let overlap = |wanted: Bounds<SeriesId>| wanted.min <= file.max && file.min <= wanted.max;
+        let overlap = |bounds: Bounds<SeriesId>| bounds.min <= file.max && file.min <= bounds.max;
         // Ids are hashes, so a large set has ids in almost every range. Only the ids of a small set are compared.
         self.bounds.is_some_and(overlap)
             && (self.series.len() > FEW_SERIES || self.series.iter().any(|id| file.contains(id)))
@@ -302,15 +308,15 @@ fn predicate(
     };
     let has = |name: &str| schema.index_of(name).is_ok();
     let mut terms: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
-    if let Some(wanted) = &filter.profile_type
+    if let Some(profile_type) = &filter.profile_type
         && has(PROFILE_TYPE)
         && !files.iter().all(|file| {
             let bounds = file.profile_type.as_ref();
-            bounds.and_then(Bounds::single) == Some(wanted)
+            bounds.and_then(Bounds::single) == Some(profile_type)
         })
     {
         // The value has the column's type in `scan_schema`.
-        let text = Some(wanted.to_string());
+        let text = Some(profile_type.to_string());
         let value = if projection.contains(&schema.index_of(PROFILE_TYPE)?) {
             ScalarValue::Utf8(text)
         } else {

@@ -35,8 +35,8 @@ pub(crate) fn by_ids(
     filter: &ScanFilter,
     ids: &[String],
 ) -> BoxFuture<'static, Result<HashSet<Moment>, QueryError>> {
-    let is_wanted = |(series, _): &Moment| filter.series.as_ref().is_none_or(|wanted| wanted.contains(series));
-    let made: Vec<Moment> = ids.iter().filter_map(|id| moment_of(id)).filter(is_wanted).collect();
+    let is_wanted = |(series, _): &Moment| filter.series.as_ref().is_none_or(|selected| selected.contains(series));
+    let id_moments: Vec<Moment> = ids.iter().filter_map(|id| moment_of(id)).filter(is_wanted).collect();
     let ids: HashSet<String> = ids.iter().cloned().collect();
     let context = context.clone();
     let columns = [SERIES, TIME, PROFILE_ID];
@@ -59,7 +59,7 @@ pub(crate) fn by_ids(
         Ok(moments
             .into_iter()
             .flat_map(|(moments, _)| moments)
-            .chain(made)
+            .chain(id_moments)
             .collect())
     })
 }
@@ -93,7 +93,7 @@ pub(crate) fn ids_of(
             for row in 0..batch.num_rows() {
                 let (moment, name) = ((SeriesId(series[row]), times[row]), names.value(row));
                 // If several profiles have the same moment, the smallest id is used.
-                let is_first = || ids_by_moment.get(&moment).is_none_or(|known| name < known.as_ref());
+                let is_first = || ids_by_moment.get(&moment).is_none_or(|current| name < current.as_ref());
                 if !name.is_empty() && filter_moments.contains(&moment) && is_first() {
                     memory.try_grow(NAMED_BYTES + name.len())?;
                     ids_by_moment.insert(moment, name.into());
@@ -104,14 +104,15 @@ pub(crate) fn ids_of(
         .await?;
         let mut ids: HashMap<Moment, Arc<str>> = HashMap::with_capacity(all.len());
         for (moment, name) in ids_by_moment.into_iter().flat_map(|(ids_by_moment, _)| ids_by_moment) {
-            let known = ids.entry(moment).or_insert_with(|| name.clone());
-            if name < *known {
-                *known = name;
+            let smallest = ids.entry(moment).or_insert_with(|| name.clone());
+            if name < *smallest {
+                *smallest = name;
             }
         }
         let nameless = all.iter().filter(|moment| !ids.contains_key(*moment));
-        let made: Vec<(Moment, Arc<str>)> = nameless.map(|moment| (*moment, generated_id(*moment).into())).collect();
-        ids.extend(made);
+        let generated_ids: Vec<(Moment, Arc<str>)> =
+            nameless.map(|moment| (*moment, generated_id(*moment).into())).collect();
+        ids.extend(generated_ids);
         Ok(ids)
     })
 }

@@ -214,23 +214,29 @@ fn own_labels(
     cancellation: &Cancellation,
 ) -> Result<Occurring, QueryError> {
     let mut types: Vec<&ProfileTypeId> = Vec::new();
-    let (mut seen, mut own) = (FastSet::new(), Vec::new());
+    let (mut series_ids, mut series_labels) = (FastSet::new(), Vec::new());
     for pair in &active.values {
         if types.last() != Some(&&pair.profile_type) {
             types.push(&pair.profile_type);
         }
-        if seen.insert(pair.series) {
-            own.extend(labels.get(&pair.series).cloned());
+        if series_ids.insert(pair.series) {
+            series_labels.extend(labels.get(&pair.series).cloned());
         }
-        if seen.len().is_multiple_of(SERIES_PER_CHARGE) {
+        if series_ids.len().is_multiple_of(SERIES_PER_CHARGE) {
             cancellation.check()?;
-            memory.try_resize(seen.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
+            memory.try_resize(series_ids.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
         }
     }
     let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
     // The labels stay charged, because the result may live longer than the cached labels.
-    memory.try_resize(own.len() * size_of::<Labels>() + labels.charged())?;
-    Ok((Charged { values: own, memory }, types))
+    memory.try_resize(series_labels.len() * size_of::<Labels>() + labels.charged())?;
+    Ok((
+        Charged {
+            values: series_labels,
+            memory,
+        },
+        types,
+    ))
 }
 
 /// Returns all label sets, including synthetic labels, of series that occur in the range and match all groups of
@@ -259,7 +265,9 @@ fn sets_of(
     let mut sets = Vec::new();
     let mut last: Option<(ProfileTypeId, Synthetic)> = None;
     for pair in active.values {
-        let Some(own) = labels.get(&pair.series) else { continue };
+        let Some(series_labels) = labels.get(&pair.series) else {
+            continue;
+        };
         if last.as_ref().is_none_or(|(id, _)| *id != pair.profile_type) {
             let Ok(parts) = pair.profile_type.parts() else {
                 continue;
@@ -267,7 +275,7 @@ fn sets_of(
             last = Some((pair.profile_type, Synthetic::of(&parts)));
         }
         let Some((_, synthetic)) = &last else { continue };
-        let all = synthetic.with(own);
+        let all = synthetic.with(series_labels);
         // A series must match all selectors, as in Pyroscope.
         cancellation.check()?;
         if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
@@ -278,11 +286,14 @@ fn sets_of(
     Ok(Charged { values: sets, memory })
 }
 
-/// Returns the names of the labels of all sets and of `more`, sorted.
-pub(crate) fn names(sets: Charged<Labels>, more: Vec<Labels>) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
+/// Returns the names of the labels of all sets and of `additional`, sorted.
+pub(crate) fn names(
+    sets: Charged<Labels>,
+    additional: Vec<Labels>,
+) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
     blocking::run(move |cancellation| {
         let mut names: BTreeSet<&str> = BTreeSet::new();
-        for labels in sets.values.iter().chain(&more) {
+        for labels in sets.values.iter().chain(&additional) {
             cancellation.check()?;
             names.extend(labels.iter().map(|(name, _)| name));
         }
@@ -314,8 +325,8 @@ pub(crate) fn distinct_label_sets(
     names: Vec<String>,
 ) -> BoxFuture<'static, Result<Charged<Labels>, QueryError>> {
     let texts = |labels: &Labels| {
-        let each = labels.iter().map(|(name, value)| name.len() + value.len());
-        each.sum::<usize>()
+        let lengths = labels.iter().map(|(name, value)| name.len() + value.len());
+        lengths.sum::<usize>()
     };
     blocking::run(move |cancellation| {
         let Charged { values, memory } = sets;
@@ -325,7 +336,7 @@ pub(crate) fn distinct_label_sets(
             let labels = if names.is_empty() {
                 labels
             } else {
-                labels.filtered(|name| names.iter().any(|wanted| wanted == name))
+                labels.filtered(|name| names.iter().any(|requested| requested == name))
             };
             if names.is_empty() || !labels.is_empty() {
                 let bytes = 2 * size_of::<Labels>() + texts(&labels);

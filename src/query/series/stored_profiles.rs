@@ -51,19 +51,19 @@ impl Rows {
         self.types.len() + self.series.len()
     }
 
-    fn extend(&mut self, more: Self) {
-        self.duration_ns = self.duration_ns.max(more.duration_ns);
-        self.types.extend(more.types);
-        self.series.extend(more.series);
+    fn extend(&mut self, other: Self) {
+        self.duration_ns = self.duration_ns.max(other.duration_ns);
+        self.types.extend(other.types);
+        self.series.extend(other.series);
     }
 }
 
 impl FoundProfiles {
     /// Adds rows of a profile. If there are more profiles than `limit`, drops the oldest.
-    fn add(&mut self, key: (i64, Arc<str>), more: Rows, limit: usize) {
+    fn add(&mut self, key: (i64, Arc<str>), new_rows: Rows, limit: usize) {
         let rows = self.profiles.entry(key).or_default();
         self.rows -= rows.count();
-        rows.extend(more);
+        rows.extend(new_rows);
         self.rows += rows.count();
         if self.profiles.len() > limit
             && let Some((_, dropped)) = self.profiles.pop_first()
@@ -157,12 +157,12 @@ pub(crate) fn find(
 fn common<'a>(mut sets: impl Iterator<Item = &'a Labels>) -> Labels {
     let first = sets.next().cloned().unwrap_or_default();
     sets.fold(first, |common, labels| {
-        let same: Vec<&str> = common
+        let common_names: Vec<&str> = common
             .iter()
             .filter(|(name, value)| labels.get(name) == Some(value))
             .map(|(name, _)| name)
             .collect();
-        common.filtered(|name| same.contains(&name))
+        common.filtered(|name| common_names.contains(&name))
     })
 }
 
@@ -180,15 +180,19 @@ mod tests {
 
     #[test]
     fn rows_of_one_profile_are_one_and_the_oldest_profiles_are_dropped() {
-        let mut found = FoundProfiles::default();
+        let mut collected = FoundProfiles::default();
         for (time, id, of_type, series) in [(3, "c", "x", 1), (1, "a", "x", 1), (3, "c", "y", 2), (2, "b", "x", 1)] {
-            found.add((time, id.into()), rows(of_type, series), 2);
+            collected.add((time, id.into()), rows(of_type, series), 2);
         }
-        let kept: Vec<_> = found.profiles.keys().map(|(time, id)| (*time, id.as_ref())).collect();
+        let kept: Vec<_> = collected
+            .profiles
+            .keys()
+            .map(|(time, id)| (*time, id.as_ref()))
+            .collect();
         assert_eq!(kept, [(2, "b"), (3, "c")]);
-        let last = found.profiles.last_key_value().unwrap().1;
+        let last = collected.profiles.last_key_value().unwrap().1;
         assert_eq!((last.types.len(), last.series.len(), last.duration_ns), (2, 2, 2));
-        assert_eq!((found.rows, found.bytes()), (6, 2 * 512 + 6 * 96));
+        assert_eq!((collected.rows, collected.bytes()), (6, 2 * 512 + 6 * 96));
     }
 
     #[test]

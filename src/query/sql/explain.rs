@@ -106,10 +106,10 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
     metrics.visit(physical);
     let mut lines = Vec::new();
     for table in Table::ALL {
-        let own = |file: &&crate::store::tables::snapshot::FileEntry| {
+        let is_own = |file: &&crate::store::tables::snapshot::FileEntry| {
             file.table == table && context.tenants.has(&file.tenant)
         };
-        let all = context.snapshot.files.iter().filter(own).count();
+        let all = context.snapshot.files.iter().filter(is_own).count();
         let folder = format!("/{}/", table.name());
         let scans: Vec<usize> = metrics
             .scans
@@ -164,15 +164,15 @@ impl ScanMetrics {
                 let MetricValue::PruningMetrics { name, pruning_metrics } = metric.value() else {
                     continue;
                 };
-                let into = match name.as_ref() {
+                let counter = match name.as_ref() {
                     "row_groups_pruned_statistics" => &mut self.row_groups,
                     "row_groups_pruned_bloom_filter" => &mut self.by_bloom_filter,
                     "page_index_pages_pruned" => &mut self.pages,
                     _ => continue,
                 };
                 self.has_run = true;
-                into[0] += pruning_metrics.pruned();
-                into[1] += pruning_metrics.matched();
+                counter[0] += pruning_metrics.pruned();
+                counter[1] += pruning_metrics.matched();
             }
         }
         for child in plan.children() {

@@ -82,13 +82,13 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
         Token::Word(word) => Some(word),
         _ => None,
     });
-    if let Some(long) = words
+    if let Some(length) = words
         .clone()
         .map(|word| word.value.len())
         .find(|length| *length > MAX_NAME_BYTES)
     {
         return Err(QueryError::Limit(format!(
-            "the query has a name of {long} bytes, more than {MAX_NAME_BYTES}"
+            "the query has a name of {length} bytes, more than {MAX_NAME_BYTES}"
         )));
     }
     let words = words.count();
@@ -206,9 +206,9 @@ pub(crate) fn check_sql(statement: &ast::Statement) -> Result<(), QueryError> {
     }
 }
 
-fn refused(what: &str) -> QueryError {
+fn refused(subject: &str) -> QueryError {
     QueryError::invalid(format!(
-        "cannot execute {what}: SQL here is read-only, only a SELECT from the tables profiles, samples, stacks, \
+        "cannot execute {subject}: SQL here is read-only, only a SELECT from the tables profiles, samples, stacks, \
             series and flat is allowed"
     ))
 }
@@ -280,7 +280,7 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
                 .to_owned(),
         ));
     }
-    let relations = shape.unfolded(&Relations::of(query)?, 0)?;
+    let relations = shape.unfolded(&Relations::collect(query)?, 0)?;
     if relations > MAX_RELATIONS {
         return Err(too_many_tables(relations));
     }
@@ -360,7 +360,7 @@ impl Visitor for Shape {
         }
         for part in &with.cte_tables {
             let name = part.alias.name.value.to_lowercase();
-            let tables = match Relations::of(&part.query) {
+            let tables = match Relations::collect(&part.query) {
                 Ok(tables) => tables,
                 Err(error) => return ControlFlow::Break(error),
             };
@@ -415,7 +415,7 @@ struct Relations(Vec<String>);
 
 impl Relations {
     /// Returns the names. Fails if there are more than [`MAX_RELATIONS`].
-    fn of(query: &Query) -> Result<Vec<String>, QueryError> {
+    fn collect(query: &Query) -> Result<Vec<String>, QueryError> {
         let mut names = Self::default();
         match query.visit(&mut names) {
             ControlFlow::Continue(()) => Ok(names.0),
@@ -460,13 +460,13 @@ mod tests {
     #[test]
     fn long_lists_are_refused_except_those_of_values() {
         let list = |count: usize| vec!["1"; count].join(",");
-        let long = list(MAX_ITEMS + 1);
+        let long_list = list(MAX_ITEMS + 1);
         for text in [
-            format!("SELECT {long}"),
-            format!("SELECT 1 GROUP BY {long}"),
-            format!("SELECT 1 FROM samples ORDER BY {long}"),
-            format!("SELECT coalesce({long})"),
-            format!("SELECT 1 WHERE 1 IN (SELECT {long})"),
+            format!("SELECT {long_list}"),
+            format!("SELECT 1 GROUP BY {long_list}"),
+            format!("SELECT 1 FROM samples ORDER BY {long_list}"),
+            format!("SELECT coalesce({long_list})"),
+            format!("SELECT 1 WHERE 1 IN (SELECT {long_list})"),
         ] {
             let error = check_size(&text).unwrap_err().to_string();
             assert!(error.contains("a list of 1665 columns"), "{error}");
@@ -475,8 +475,8 @@ mod tests {
         for text in [
             format!("SELECT {max}"),
             format!("SELECT {half} FROM samples GROUP BY {half} ORDER BY {half}"),
-            format!("SELECT 1 WHERE 1 IN ({long}) AND 2 IN ({long})"),
-            format!("SELECT [{long}]"),
+            format!("SELECT 1 WHERE 1 IN ({long_list}) AND 2 IN ({long_list})"),
+            format!("SELECT [{long_list}]"),
         ] {
             assert!(check_size(&text).is_ok());
         }

@@ -63,8 +63,8 @@ impl RowBytes {
             // With grouping sets, any column may have any of the values.
             LogicalPlan::Aggregate(_) => columns(schema, vec![computed; width]),
             LogicalPlan::Values(values) => {
-                let column = |at: usize| {
-                    let literals = values.values.iter().filter_map(|row| row.get(at));
+                let column = |index: usize| {
+                    let literals = values.values.iter().filter_map(|row| row.get(index));
                     literals
                         .map(|value| Self::default().cost(value, &known))
                         .max()
@@ -74,8 +74,8 @@ impl RowBytes {
             }
             LogicalPlan::Unnest(unnest) => {
                 let before = unnest.input.schema().columns();
-                let source = |at: &usize| before.get(*at).and_then(|column| known.get(column)).copied();
-                let costs = unnest.dependency_indices.iter().map(|at| source(at).unwrap_or(0));
+                let source = |index: &usize| before.get(*index).and_then(|column| known.get(column)).copied();
+                let costs = unnest.dependency_indices.iter().map(|index| source(index).unwrap_or(0));
                 columns(schema, costs)
             }
             LogicalPlan::SubqueryAlias(_) | LogicalPlan::Union(_) => {
@@ -89,12 +89,12 @@ impl RowBytes {
             }
             _ => inherited_columns(schema, &known),
         };
-        let held = match plan {
+        let batch_bytes = match plan {
             // All rows of `VALUES` form one batch, and `computed` already contains their values.
             LogicalPlan::Projection(_) | LogicalPlan::Values(_) => computed,
             _ => computed.saturating_add(wide.values().sum()),
         };
-        self.bytes = self.bytes.saturating_add(held);
+        self.bytes = self.bytes.saturating_add(batch_bytes);
         wide
     }
 
@@ -102,7 +102,7 @@ impl RowBytes {
     fn cost(&mut self, expr: &Expr, known: &WideColumns) -> u64 {
         match expr {
             Expr::Literal(value, _) => match value.size() {
-                short if short < MIN_COUNTED_BYTES => 0,
+                size if size < MIN_COUNTED_BYTES => 0,
                 wide => wide as u64,
             },
             Expr::Column(column) => known.get(column).copied().unwrap_or(0),
@@ -119,19 +119,19 @@ impl RowBytes {
                 self.add(&exists.subquery.subquery);
                 0
             }
-            Expr::InSubquery(within) => {
-                self.add(&within.subquery.subquery);
-                self.cost(&within.expr, known)
+            Expr::InSubquery(in_subquery) => {
+                self.add(&in_subquery.subquery.subquery);
+                self.cost(&in_subquery.expr, known)
             }
             Expr::SetComparison(compared) => {
                 self.add(&compared.subquery.subquery);
                 self.cost(&compared.expr, known)
             }
             Expr::ScalarFunction(call) => {
-                let own = functions::extra_bytes(call.name(), &call.args);
-                self.calls += u64::from(own.is_some());
+                let call_bytes = functions::extra_bytes(call.name(), &call.args);
+                self.calls += u64::from(call_bytes.is_some());
                 let of_args: u64 = call.args.iter().map(|arg| self.cost(arg, known)).sum();
-                of_args.saturating_add(own.unwrap_or(0))
+                of_args.saturating_add(call_bytes.unwrap_or(0))
             }
             _ => {
                 let mut sum: u64 = 0;

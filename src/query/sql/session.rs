@@ -160,13 +160,13 @@ impl SqlSession {
         Ok(session)
     }
 
-    /// Checks and plans a statement. `given` contains the kind of each parameter, or `None` if the client did not
-    /// specify the kind.
-    pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
+    /// Checks and plans a statement. `declared_kinds` contains the kind of each parameter, or `None` if the client did
+    /// not specify the kind.
+    pub(crate) async fn prepare(&self, text: &str, declared_kinds: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
         let state = self.session_over(&context)?;
-        let (parser, text, given) = (self.shared.parser.clone(), text.to_owned(), given.to_vec());
+        let (parser, text, declared_kinds) = (self.shared.parser.clone(), text.to_owned(), declared_kinds.to_vec());
         let limits = self.limits();
         let _slot = self.shared.template.slot(limits).await?;
         let work = move |watch: Watch| -> BoxFuture<'static, Result<Prepared, QueryError>> {
@@ -175,7 +175,7 @@ impl SqlSession {
                 let mut state = watch.watched_state(&state, &context);
                 allowance.attach_to(&mut state);
                 let statement = read(&parser, &text)?;
-                prepare(&state, statement, (text, tokens), given).await
+                prepare(&state, statement, (text, tokens), declared_kinds).await
             })
         };
         let threads = self.shared.template.threads();
@@ -249,7 +249,7 @@ impl SqlSession {
     }
 
     fn context(&self, purpose: Purpose) -> Arc<Context> {
-        self.shared.contexts.of(&self.tenants, purpose)
+        self.shared.contexts.open(&self.tenants, purpose)
     }
 
     /// Returns the state of the session over the tables of `context`.
@@ -287,16 +287,16 @@ fn prepare(
     state: &SessionState,
     statement: ast::Statement,
     (text, tokens): (String, usize),
-    given: Vec<Option<Kind>>,
+    declared_kinds: Vec<Option<Kind>>,
 ) -> BoxFuture<'_, Result<Prepared, QueryError>> {
     Box::pin(async move {
-        let whole = Statement::Statement(Box::new(statement.clone()));
-        let (inner, explained) = statement::split_explain(whole);
+        let full_statement = Statement::Statement(Box::new(statement.clone()));
+        let (inner, explained) = statement::split_explain(full_statement);
         let (plan, of_answer) = names::plan(state, inner).await?;
         guard::check_plan(&plan)?;
         // The names are sorted so that the error is always the same if several names are wrong.
         let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
-        let mut parameters = given;
+        let mut parameters = declared_kinds;
         for (name, kind) in &names {
             let index: usize = name
                 .strip_prefix('$')
@@ -316,9 +316,9 @@ fn prepare(
         }
         // The plan does not contain the arguments of table functions, so the parameters of the statement are counted as
         // well.
-        let written = count_parameters(&statement);
-        if parameters.len() < written {
-            parameters.resize(written, None);
+        let parameter_count = count_parameters(&statement);
+        if parameters.len() < parameter_count {
+            parameters.resize(parameter_count, None);
         }
         let columns = match explained {
             Some(_) => ["plan_type", "plan"]
@@ -330,7 +330,7 @@ fn prepare(
                     },
                 })
                 .to_vec(),
-            None => cells::kinds(&of_answer.of(&Arc::new(plan.schema().as_arrow().clone()))),
+            None => cells::kinds(&of_answer.restore(&Arc::new(plan.schema().as_arrow().clone()))),
         };
         Ok(Prepared {
             text,
@@ -364,16 +364,16 @@ fn count_parameters(statement: &ast::Statement) -> usize {
 /// query.
 fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
     let mut literals: HashMap<usize, Expr> = HashMap::new();
-    for (at, value) in values.iter().enumerate() {
-        literals.insert(at + 1, literal(value, kinds.get(at).copied().flatten())?);
+    for (index, value) in values.iter().enumerate() {
+        literals.insert(index + 1, literal(value, kinds.get(index).copied().flatten())?);
     }
-    let mut written: usize = 0;
+    let mut value_bytes: usize = 0;
     let _ = ast::visit_expressions(statement, |expr| {
         let value = placeholder(expr).and_then(|number| values.get(number.checked_sub(1)?));
-        written = written.saturating_add(value.map_or(0, length));
+        value_bytes = value_bytes.saturating_add(value.map_or(0, length));
         ControlFlow::<()>::Continue(())
     });
-    guard::check_values(written)?;
+    guard::check_values(value_bytes)?;
     let left = ast::visit_expressions_mut(statement, |expr| {
         if let Some(number) = placeholder(expr) {
             match literals.get(&number) {
@@ -438,20 +438,21 @@ fn literal(value: &SqlValue, kind: Option<Kind>) -> Result<Expr, QueryError> {
             Expr::Value(Value::HexStringLiteral(hex).into())
         }
         SqlValue::Text(text) => {
-            let wrong = |what: &str| QueryError::invalid(format!("invalid input syntax for type {what}: \"{text}\""));
+            let refuse =
+                |type_name: &str| QueryError::invalid(format!("invalid input syntax for type {type_name}: \"{text}\""));
             match simple {
                 Some((Simple::Int2 | Simple::Int4 | Simple::Int8, false)) => {
-                    let number: i64 = text.trim().parse().map_err(|_| wrong("bigint"))?;
+                    let number: i64 = text.trim().parse().map_err(|_| refuse("bigint"))?;
                     return literal(&SqlValue::Int(number), kind);
                 }
                 Some((Simple::Float4 | Simple::Float8 | Simple::Numeric, false)) => {
-                    let number: f64 = text.trim().parse().map_err(|_| wrong("double precision"))?;
+                    let number: f64 = text.trim().parse().map_err(|_| refuse("double precision"))?;
                     return literal(&SqlValue::Float(number), kind);
                 }
                 Some((Simple::Bool, false)) => match text.trim() {
                     "t" | "true" | "1" | "on" | "yes" => Expr::Value(Value::Boolean(true).into()),
                     "f" | "false" | "0" | "off" | "no" => Expr::Value(Value::Boolean(false).into()),
-                    _ => return Err(wrong("boolean")),
+                    _ => return Err(refuse("boolean")),
                 },
                 Some((Simple::Timestamp, false)) => as_type(text.clone(), SqlType::Timestamp(None, TimezoneInfo::None)),
                 Some((Simple::TimestampTz, false)) => {

@@ -141,7 +141,7 @@ fn check(batch: &RecordBatch, lists: &[usize], max: usize) -> Result<(), QueryEr
         .collect();
     let others = batch.project(&others)?;
     let longest = |start: usize, length: usize| {
-        let lists = lists.iter().filter_map(|at| batch.columns().get(*at));
+        let lists = lists.iter().filter_map(|index| batch.columns().get(*index));
         lists
             .map(|list| elements(&list.slice(start, length)))
             .max()
@@ -183,8 +183,8 @@ fn elements(array: &ArrayRef) -> usize {
 
 fn elements_of<Offset: OffsetSizeTrait>(list: &GenericListArray<Offset>) -> usize {
     let offsets = list.value_offsets();
-    let at = |offset: Option<&Offset>| offset.map_or(0, |offset| offset.as_usize());
-    let (start, end) = (at(offsets.first()), at(offsets.last()));
+    let to_index = |offset: Option<&Offset>| offset.map_or(0, |offset| offset.as_usize());
+    let (start, end) = (to_index(offsets.first()), to_index(offsets.last()));
     elements(&list.values().slice(start, end - start)).max(end - start)
 }
 
@@ -224,7 +224,12 @@ mod tests {
         assert_eq!(arrow::compute::concat_batches(&batch.schema(), &parts).unwrap(), batch);
         let empty = slices(batch.slice(0, 0), 4);
         assert_eq!(empty.map(|part| part.unwrap().num_rows()).collect::<Vec<_>>(), [0]);
-        let none = batch.project(&[]).unwrap();
-        assert_eq!(slices(none, 4).map(|part| part.unwrap().num_rows()).sum::<usize>(), 10);
+        let no_columns = batch.project(&[]).unwrap();
+        assert_eq!(
+            slices(no_columns, 4)
+                .map(|part| part.unwrap().num_rows())
+                .sum::<usize>(),
+            10
+        );
     }
 }

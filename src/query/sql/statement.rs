@@ -188,10 +188,10 @@ fn start(
         let batch_rows = allowance.planned(rows.bytes, rows.calls)?;
         *state.config_mut() = state.config().clone().with_batch_size(batch_rows);
         let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
-        if let Some(wanted) = explained {
-            return Ok(explain(state, context, &plan, physical, wanted));
+        if let Some(options) = explained {
+            return Ok(explain(state, context, &plan, physical, options));
         }
-        let schema = names.of(&physical.schema());
+        let schema = names.restore(&physical.schema());
         let rows = execute_stream(physical, Arc::new(TaskContext::from(&state)))?;
         Ok((schema, rows.map(|batch| batch.map_err(QueryError::from)).boxed()))
     })

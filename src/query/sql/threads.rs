@@ -74,15 +74,15 @@ impl Threads {
         if let Some(runtime) = runtime.as_ref() {
             return Ok(runtime.handle().clone());
         }
-        let made = Builder::new_multi_thread()
+        let new_runtime = Builder::new_multi_thread()
             .worker_threads(self.workers)
             .thread_name("sql")
             .thread_stack_size(self.stack_bytes)
             .enable_all()
             .build()
             .map_err(|error| QueryError::internal(format!("cannot start the threads of SQL queries: {error}")))?;
-        let handle = made.handle().clone();
-        *runtime = Some(made);
+        let handle = new_runtime.handle().clone();
+        *runtime = Some(new_runtime);
         Ok(handle)
     }
 }

@@ -70,12 +70,12 @@ impl Widths {
                 self.parts.insert(part.alias.name.value.to_lowercase(), width);
             }
         }
-        self.of(&query.body)
+        self.width(&query.body)
     }
 
-    fn of(&mut self, body: &SetExpr) -> u64 {
-        if let Some(known) = self.known.get(&std::ptr::from_ref(body)) {
-            return *known;
+    fn width(&mut self, body: &SetExpr) -> u64 {
+        if let Some(width) = self.known.get(&std::ptr::from_ref(body)) {
+            return *width;
         }
         let width = match body {
             SetExpr::Select(select) => {
@@ -83,7 +83,7 @@ impl Widths {
                 columns.fold(0, u64::saturating_add)
             }
             SetExpr::Query(query) => self.query(query),
-            SetExpr::SetOperation { left, .. } => self.of(left),
+            SetExpr::SetOperation { left, .. } => self.width(left),
             SetExpr::Values(values) => values.rows.first().map_or(0, |row| row.len() as u64),
             _ => TABLE_COLUMNS,
         };
@@ -126,8 +126,8 @@ impl Widths {
 
     fn table(&mut self, name: &str) -> u64 {
         let name = name.to_lowercase();
-        let known = self.parts.get(name.trim_matches('"'));
-        known.copied().unwrap_or(TABLE_COLUMNS)
+        let width = self.parts.get(name.trim_matches('"'));
+        width.copied().unwrap_or(TABLE_COLUMNS)
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn begins_with(table: &StackTable, stack: StackId, call_site: &[Strin
             .iter()
             .rev()
             .zip(call_site)
-            .all(|(index, wanted)| table.name(*index).as_ref() == wanted)
+            .all(|(index, name)| table.name(*index).as_ref() == name)
 }
 
 /// Returns the stacks that begin with these functions, among the rows of `samples` that pass the filter.
@@ -57,8 +57,8 @@ pub(crate) fn stacks_below(
     let (context, sums) = (context.clone(), sums::sorted_by_stack(context, filter));
     let time = filter.time.unwrap_or(TimeSpan::ALL);
     Box::pin(async move {
-        let found = sums.await?;
-        let ids: Vec<StackId> = found.values.iter().map(|(stack, _)| *stack).collect();
+        let stack_sums = sums.await?;
+        let ids: Vec<StackId> = stack_sums.values.iter().map(|(stack, _)| *stack).collect();
         let loaded = context.frames(time, ids.clone()).await?;
         let below = blocking::run(move |cancellation| {
             cancellation.check()?;
@@ -84,11 +84,11 @@ pub(crate) fn values(
             memory: context.runtime.reservation("values below a call site"),
         };
         let all = make();
-        let found = stream::fold(streams?, make, ValuesBelow::add).await?;
+        let parts = stream::fold(streams?, make, ValuesBelow::add).await?;
         let merged = blocking::run(move |cancellation| {
-            found.into_iter().try_fold(all, |all, more| {
+            parts.into_iter().try_fold(all, |all, part| {
                 cancellation.check()?;
-                all.with(more)
+                all.with(part)
             })
         });
         merged.await
@@ -107,20 +107,20 @@ impl ValuesBelow {
         let times = schema::times(batch, TIME)?;
         let values = schema::integers(batch, VALUE)?;
         for (row, value) in values.iter().enumerate() {
-            self.put((SeriesId(series[row]), times[row]), *value)?;
+            self.add_value((SeriesId(series[row]), times[row]), *value)?;
         }
         self.charge()
     }
 
-    fn with(mut self, more: Self) -> Result<Self, QueryError> {
-        for (moment, value) in more.values {
-            self.put(moment, value)?;
+    fn with(mut self, other: Self) -> Result<Self, QueryError> {
+        for (moment, value) in other.values {
+            self.add_value(moment, value)?;
         }
         self.charge()?;
         Ok(self)
     }
 
-    fn put(&mut self, moment: Moment, value: i64) -> Result<(), QueryError> {
+    fn add_value(&mut self, moment: Moment, value: i64) -> Result<(), QueryError> {
         checked::add(self.values.entry(moment).or_default(), value)
     }
 

@@ -66,8 +66,8 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
             Some(Arc::new(moments::by_ids(&context, &filter, &query.profile_ids).await?))
         };
         if let Some(moments) = &moments {
-            let wanted: HashSet<SeriesId> = moments.iter().map(|(series, _)| *series).collect();
-            filter.series = Some(Arc::new(wanted));
+            let selected_series: HashSet<SeriesId> = moments.iter().map(|(series, _)| *series).collect();
+            filter.series = Some(Arc::new(selected_series));
         }
         let spans = id_set(&query.span_ids, 16, "span")?;
         let traces = id_set(&query.trace_ids, 32, "trace")?;
@@ -136,8 +136,8 @@ pub(crate) fn diff(
 ) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
     blocking::run(move |cancellation| {
         // The total of the result is the sum of both sides.
-        let both = [&left, &right].into_iter().flat_map(|side| &side.sums.values);
-        checked::check_total(both.map(|(_, value)| *value))?;
+        let values = [&left, &right].into_iter().flat_map(|side| &side.sums.values);
+        checked::check_total(values.map(|(_, value)| *value))?;
         // The paths of a table contain whole stacks, and the cache may have replaced the table between the two queries.
         // If stacks are reduced or the tables differ, each side gets its own tree.
         let are_whole = left.pgo.is_none() && right.pgo.is_none();
@@ -158,12 +158,12 @@ pub(crate) fn call_graph(
     max_functions: usize,
 ) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
     blocking::run(move |cancellation| {
-        let held = tree_by(&merged, Detail::Names, cancellation)?;
+        let held_tree = tree_by(&merged, Detail::Names, cancellation)?;
         // The graph has at most one function for each frame of the tree and one call for each node, so it is charged as
         // much memory as the tree.
-        held.memory.try_grow(held.tree.bytes())?;
+        held_tree.memory.try_grow(held_tree.tree.bytes())?;
         cancellation.check()?;
-        Ok(held.tree.call_graph(max_functions))
+        Ok(held_tree.tree.call_graph(max_functions))
     })
 }
 
@@ -188,10 +188,10 @@ fn leaves(merged: &MergedStacks, cancellation: &Cancellation) -> Result<Leaves, 
         values.push((table.write().single(LOST_FRAME), lost));
     }
     cancellation.check()?;
-    let known = table.read();
-    let frames = |(stack, _): &(StackId, i64)| known.stack(*stack).map_or(1, <[u32]>::len);
+    let stack_table = table.read();
+    let frames = |(stack, _): &(StackId, i64)| stack_table.stack(*stack).map_or(1, <[u32]>::len);
     let nodes: usize = merged.sums.values.iter().map(frames).sum();
-    memory.try_grow(nodes.min(known.paths().count()) * SHOWN_BYTES)?;
+    memory.try_grow(nodes.min(stack_table.paths().count()) * SHOWN_BYTES)?;
     Ok(Leaves {
         values,
         _memory: memory,
@@ -214,7 +214,7 @@ fn tree_by(merged: &MergedStacks, detail: Detail, cancellation: &Cancellation) -
             lost = lost.saturating_add(*value);
             continue;
         };
-        let frames = merged.pgo.map_or(frames, |pgo| pgo.kept(&table, frames));
+        let frames = merged.pgo.map_or(frames, |pgo| pgo.trim(&table, frames));
         path.clear();
         for index in frames {
             let frame = table.frame(*index);
@@ -294,7 +294,7 @@ fn sum_stacks(
     })
 }
 
-fn id_set(ids: &[String], digits: usize, what: &str) -> Result<Option<HashSet<String>>, QueryError> {
+fn id_set(ids: &[String], digits: usize, noun: &str) -> Result<Option<HashSet<String>>, QueryError> {
     if ids.is_empty() {
         return Ok(None);
     }
@@ -303,12 +303,12 @@ fn id_set(ids: &[String], digits: usize, what: &str) -> Result<Option<HashSet<St
         .map(|id| {
             if id.len() != digits {
                 return Err(QueryError::invalid(format!(
-                    "invalid {what} id length: `{id}` must have {digits} digits"
+                    "invalid {noun} id length: `{id}` must have {digits} digits"
                 )));
             }
             if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 return Err(QueryError::invalid(format!(
-                    "invalid {what} id: `{id}` is not hexadecimal"
+                    "invalid {noun} id: `{id}` is not hexadecimal"
                 )));
             }
             Ok(id.to_ascii_lowercase())

@@ -73,9 +73,9 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
         for file in read::choose(&context.runtime, &context.snapshot, Table::Samples, &filter) {
             match file.time {
                 Some(bounds) if is_small(&context, file, bounds, time, &filter) => {
-                    let found = blocks_of(&context, file, bounds, profile_type, time, &filter).await?;
-                    gathered += found.iter().map(|block| block.bytes()).sum::<usize>();
-                    blocks.extend(found);
+                    let file_blocks = blocks_of(&context, file, bounds, profile_type, time, &filter).await?;
+                    gathered += file_blocks.iter().map(|block| block.bytes()).sum::<usize>();
+                    blocks.extend(file_blocks);
                     if gathered > MAX_COLLECTED_BYTES {
                         gathered = 0;
                         sums.merge_all(sum_blocks(std::mem::take(&mut blocks), time).await?)?;
@@ -127,18 +127,19 @@ pub(crate) async fn fold(
     streams: Vec<BatchStream>,
     step: impl Fn(&mut Sums, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
 ) -> Result<Sums, QueryError> {
-    let states = stream::fold(streams, || Sums::new(&context.runtime), step).await?;
-    let mut states = states.into_iter();
-    let mut all = states.next().unwrap_or_else(|| Sums::new(&context.runtime));
-    for state in states {
-        all.merge(state.values)?;
+    let parts = stream::fold(streams, || Sums::new(&context.runtime), step).await?;
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_else(|| Sums::new(&context.runtime));
+    for part in parts {
+        all.merge(part.values)?;
     }
     Ok(all)
 }
 
-/// Adds the sums of `more` to the sums of `all`. Fails if a sum does not fit in 64 bits.
-fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
-    more.into_iter()
+/// Adds `values` to the sums of `all`. Fails if a sum does not fit in 64 bits.
+fn add(all: &mut StackSums, values: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
+    values
+        .into_iter()
         .try_for_each(|(stack, value)| checked::add(all.entry(stack).or_default(), value))
 }
 
@@ -177,8 +178,8 @@ impl Sums {
         parts.into_iter().try_for_each(|part| self.merge(part))
     }
 
-    fn merge(&mut self, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
-        add(&mut self.values, more)?;
+    fn merge(&mut self, values: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
+        add(&mut self.values, values)?;
         Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
     }
 
@@ -241,21 +242,21 @@ async fn blocks_of(
     let Some((first, last)) = chunks(bounds, time) else {
         return Ok(blocks);
     };
-    let mut missing: Vec<(Chunk, Missing)> = Vec::new();
+    let mut missing_parts: Vec<(Chunk, Missing)> = Vec::new();
     for chunk in (first.0..=last.0).map(Chunk) {
         let cached = context.blocks().get(&key(chunk), filter.series.as_deref());
         blocks.extend(cached.blocks);
         if cached.missing != Missing::None {
-            missing.push((chunk, cached.missing));
+            missing_parts.push((chunk, cached.missing));
         }
     }
-    let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
+    let (Some((first, _)), Some((last, _))) = (missing_parts.first(), missing_parts.last()) else {
         return Ok(blocks);
     };
     // All missing rows are read at once, because they are in nearby chunks and nearly always of the same series.
     let mut series: Option<HashSet<SeriesId>> = Some(HashSet::new());
-    for (_, lacking) in &missing {
-        match (lacking, &mut series) {
+    for (_, missing_series) in &missing_parts {
+        match (missing_series, &mut series) {
             (Missing::Some(ids), Some(series)) => series.extend(ids),
             (Missing::All, _) => series = None,
             _ => {}
@@ -272,9 +273,9 @@ async fn blocks_of(
     for (series, chunk, block) in read {
         by_chunk.entry(chunk).or_default().push((series, block));
     }
-    for (chunk, lacking) in missing {
+    for (chunk, missing_series) in missing_parts {
         let read = by_chunk.remove(&chunk).unwrap_or_default();
-        let needed = |series: &SeriesId| match &lacking {
+        let needed = |series: &SeriesId| match &missing_series {
             Missing::Some(ids) => ids.contains(series),
             _ => true,
         };
@@ -307,14 +308,14 @@ async fn read(
         series: HashMap::new(),
         memory: context.runtime.reservation("sample rows"),
     };
-    let mut states = stream::fold(streams, make, Rows::add).await?.into_iter();
-    let Some(mut all) = states.next() else {
+    let mut parts = stream::fold(streams, make, Rows::add).await?.into_iter();
+    let Some(mut all) = parts.next() else {
         return Ok(Vec::new());
     };
-    for state in states {
-        for (series, builder) in state.series {
+    for part in parts {
+        for (series, builder) in part.series {
             match all.series.get_mut(&series) {
-                Some(known) => known.extend(&builder),
+                Some(existing) => existing.extend(&builder),
                 None => drop(all.series.insert(series, builder)),
             }
         }

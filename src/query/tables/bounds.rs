@@ -91,17 +91,17 @@ fn compare(filter: &mut ScanFilter, column: &str, op: Operator, value: &ScalarVa
 }
 
 fn series(filter: &mut ScanFilter, ids: HashSet<SeriesId>) -> Absorbed {
-    let both = match &filter.series {
+    let common_ids = match &filter.series {
         Some(before) => before.intersection(&ids).copied().collect(),
         None => ids,
     };
-    filter.series = Some(Arc::new(both));
+    filter.series = Some(Arc::new(common_ids));
     Absorbed::Exactly
 }
 
 fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed {
     // The value rounded down to microseconds, and true if it was a whole number of microseconds.
-    let (micros, whole) = match value {
+    let (micros, is_whole) = match value {
         ScalarValue::TimestampSecond(Some(value), _) => (value.saturating_mul(1_000_000), true),
         ScalarValue::TimestampMillisecond(Some(value), _) => (value.saturating_mul(1000), true),
         ScalarValue::TimestampMicrosecond(Some(value), _) => (*value, true),
@@ -114,10 +114,10 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
     // the condition.
     let narrowed = match op {
         Operator::Gt => TimeSpan::new(start.max(next), end),
-        Operator::GtEq => TimeSpan::new(start.max(if whole { micros } else { next }), end),
-        Operator::Lt => TimeSpan::new(start, end.min(if whole { micros } else { next })),
+        Operator::GtEq => TimeSpan::new(start.max(if is_whole { micros } else { next }), end),
+        Operator::Lt => TimeSpan::new(start, end.min(if is_whole { micros } else { next })),
         Operator::LtEq => TimeSpan::new(start, end.min(next)),
-        Operator::Eq if whole => TimeSpan::new(start.max(micros), end.min(next)),
+        Operator::Eq if is_whole => TimeSpan::new(start.max(micros), end.min(next)),
         _ => return Absorbed::Loosely,
     };
     filter.time = Some(narrowed);
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    fn at(micros: i64) -> Expr {
+    fn timestamp(micros: i64) -> Expr {
         lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())))
     }
 
@@ -176,8 +176,8 @@ mod tests {
     fn a_conjunction_narrows_time_type_and_series() {
         let mut filter = ScanFilter::default();
         let expr = col("time")
-            .gt_eq(at(10))
-            .and(at(20).gt(col("time")))
+            .gt_eq(timestamp(10))
+            .and(timestamp(20).gt(col("time")))
             .and(col("profile_type").eq(lit("a:b:c::")))
             .and(col("series").in_list(vec![lit(1i64), lit(2i64)], false));
         assert_eq!(narrow_filter(&mut filter, &expr), Absorbed::Exactly);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_narrows_nothing() {
         let mut filter = ScanFilter::default();
-        let either = col("time").gt(at(10)).or(col("value").gt(lit(1i64)));
+        let either = col("time").gt(timestamp(10)).or(col("value").gt(lit(1i64)));
         assert_eq!(narrow_filter(&mut filter, &either), Absorbed::Loosely);
         assert_eq!(filter.time, None);
     }

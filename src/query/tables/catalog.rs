@@ -116,7 +116,7 @@ fn plan(
         .unwrap_or_else(|| (0..schema.fields().len()).collect());
     let column_count = columns.len();
     let id_index = schema.index_of(id)?;
-    let at = columns
+    let id_column = columns
         .iter()
         .position(|column| *column == id_index)
         .unwrap_or_else(|| {
@@ -132,7 +132,7 @@ fn plan(
     )?;
     let output = Arc::new(schema.project(&columns[..column_count])?);
     let first = FirstRowPerId {
-        id_column: at,
+        id_column,
         column_count,
         runtime: context.runtime.clone(),
     };
@@ -157,8 +157,8 @@ impl std::fmt::Debug for FirstRowPerId {
 /// has one more byte for each slot. While it grows, the old set of half the size exists until all of its ids have
 /// moved.
 fn set_bytes(count: usize) -> usize {
-    let places = (count.saturating_mul(8) / 7).saturating_add(1).next_power_of_two();
-    places.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2
+    let slots = (count.saturating_mul(8) / 7).saturating_add(1).next_power_of_two();
+    slots.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2
 }
 
 impl RowMap for FirstRowPerId {
@@ -173,12 +173,12 @@ impl RowMap for FirstRowPerId {
     fn apply(&self, input: BatchStream) -> BatchStream {
         let (id_column, column_count) = (self.id_column, self.column_count);
         let memory = self.runtime.reservation("ids");
-        let mut seen = HashSet::new();
+        let mut known_ids = HashSet::new();
         let rows = input.map(move |batch| {
             let batch = batch?;
-            memory.try_resize(set_bytes(seen.len() + batch.num_rows()))?;
+            memory.try_resize(set_bytes(known_ids.len() + batch.num_rows()))?;
             let ids = batch.column(id_column).as_primitive::<Int64Type>().values();
-            let mask: BooleanArray = ids.iter().map(|id| Some(seen.insert(*id))).collect();
+            let mask: BooleanArray = ids.iter().map(|id| Some(known_ids.insert(*id))).collect();
             let narrow = batch.project(&(0..column_count).collect::<Vec<_>>())?;
             Ok(filter_record_batch(&narrow, &mask)?)
         });

@@ -187,8 +187,8 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
         of_series = Some(columns);
     }
     if !on_stack.is_empty() {
-        let found = sums::sorted_by_stack(&context, &filter).await?;
-        let ids: Vec<StackId> = found.values.iter().map(|(stack, _)| *stack).collect();
+        let stack_sums = sums::sorted_by_stack(&context, &filter).await?;
+        let ids: Vec<StackId> = stack_sums.values.iter().map(|(stack, _)| *stack).collect();
         filter.stacks = Some(matching_stacks(&context, time, ids, on_stack).await?);
     }
     let mut inputs: Vec<&str> = names
@@ -266,11 +266,11 @@ fn matching_stacks(
     })
 }
 
-fn intersect(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<SeriesId>>>) {
-    let Some(by) = by else { return };
+fn intersect(set: &mut Option<Arc<HashSet<SeriesId>>>, other: Option<Arc<HashSet<SeriesId>>>) {
+    let Some(other) = other else { return };
     *set = Some(match set.take() {
-        Some(before) => Arc::new(before.intersection(&by).copied().collect()),
-        None => by,
+        Some(before) => Arc::new(before.intersection(&other).copied().collect()),
+        None => other,
     });
 }
 
@@ -294,24 +294,24 @@ fn reads_only(expr: &Expr) -> Option<Origin> {
 /// Returns the columns of `flat`, in order.
 pub(crate) fn flat_schema() -> SchemaRef {
     let samples = Table::Samples.schema();
-    let own = |name: &str| {
+    let sample_field = |name: &str| {
         let field = samples.field_with_name(name).ok().cloned();
         field.unwrap_or_else(|| Field::new(name, DataType::Null, true))
     };
     Arc::new(Schema::new(vec![
-        own(TIME),
+        sample_field(TIME),
         Field::new(SERVICE_NAME, DataType::Utf8View, true),
         Field::new(LABELS, schema::labels(), true),
-        own(PROFILE_TYPE),
+        sample_field(PROFILE_TYPE),
         Field::new("function", DataType::Utf8View, true),
         Field::new("file", DataType::Utf8View, true),
         Field::new("line", DataType::Int64, true),
-        own(STACK),
-        own(VALUE),
-        own(SERIES),
+        sample_field(STACK),
+        sample_field(VALUE),
+        sample_field(SERIES),
         Field::new("mapping", DataType::Utf8View, true),
-        own(SPAN_ID),
-        own(TRACE_ID),
+        sample_field(SPAN_ID),
+        sample_field(TRACE_ID),
         Field::new(FRAMES, frame_columns::flat_frames(), true),
     ]))
 }

@@ -101,16 +101,16 @@ impl SeriesColumns {
         let mut labels = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
         let mut services = Vec::with_capacity(ids.len());
         for id in &ids {
-            let own = all.get(id).cloned().unwrap_or_default();
-            for (name, value) in own.iter() {
+            let series_labels = all.get(id).cloned().unwrap_or_default();
+            for (name, value) in series_labels.iter() {
                 labels.keys().append_value(name);
                 labels.values().append_value(value);
             }
             // This fails only if the numbers of keys and values differ, which cannot happen here.
             let _ = labels.append(true);
-            services.push(own.get(SERVICE_NAME).map(str::to_owned));
+            services.push(series_labels.get(SERVICE_NAME).map(str::to_owned));
         }
-        let index = ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect();
+        let index = ids.iter().zip(0..).map(|(id, row)| (*id, row)).collect();
         Self {
             ids,
             service_name: Arc::new(StringViewArray::from_iter(services)),
@@ -169,7 +169,7 @@ impl StackColumns {
                 Frames::Leaf => None,
             },
             frame_bytes,
-            index: ids.iter().zip(0..).map(|(id, at)| (*id, at)).collect(),
+            index: ids.iter().zip(0..).map(|(id, row)| (*id, row)).collect(),
             _memory: memory,
         })
     }
@@ -247,8 +247,8 @@ impl RowMap for AddedColumns {
 
 impl Inner {
     async fn load(&self, frames: Frames) -> Result<StackColumns, QueryError> {
-        let found = sums::sorted_by_stack(&self.context, &self.filter).await?;
-        let ids: Vec<StackId> = found.values.iter().map(|(stack, _)| *stack).collect();
+        let stack_sums = sums::sorted_by_stack(&self.context, &self.filter).await?;
+        let ids: Vec<StackId> = stack_sums.values.iter().map(|(stack, _)| *stack).collect();
         let loaded = self.context.frames(self.time, ids.clone()).await?;
         let columns = StackColumns::new(&self.context.runtime, &loaded.table.read(), &ids, frames)?;
         Ok(columns)
@@ -263,18 +263,19 @@ impl Inner {
         else {
             return vec![batch.clone()];
         };
-        let bytes = |at: Option<u32>| {
-            at.and_then(|at| columns.frame_bytes.get(at as usize))
+        let bytes = |index: Option<u32>| {
+            index
+                .and_then(|index| columns.frame_bytes.get(index as usize))
                 .map_or(0, |bytes| *bytes)
         };
         let (mut parts, mut start, mut size) = (Vec::new(), 0, 0);
-        for (row, at) in rows.iter().enumerate() {
-            let more = bytes(at);
-            if row > start && size + more > PART_BYTES {
+        for (row, index) in rows.iter().enumerate() {
+            let row_bytes = bytes(index);
+            if row > start && size + row_bytes > PART_BYTES {
                 parts.push(batch.slice(start, row - start));
                 (start, size) = (row, 0);
             }
-            size += more;
+            size += row_bytes;
         }
         parts.push(batch.slice(start, batch.num_rows() - start));
         parts
@@ -321,13 +322,13 @@ impl Inner {
 /// Splits the ids into parts of at most [`STACKS_PER_BATCH`] stacks and [`PART_BYTES`] of frames.
 pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [StackId]> {
     let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
-    for (at, id) in ids.iter().enumerate() {
-        let more = bytes_of(table, *id);
-        if at > start && (size + more > PART_BYTES || at - start >= STACKS_PER_BATCH) {
-            pieces.push(&ids[start..at]);
-            (start, size) = (at, 0);
+    for (index, id) in ids.iter().enumerate() {
+        let stack_bytes = bytes_of(table, *id);
+        if index > start && (size + stack_bytes > PART_BYTES || index - start >= STACKS_PER_BATCH) {
+            pieces.push(&ids[start..index]);
+            (start, size) = (index, 0);
         }
-        size += more;
+        size += stack_bytes;
     }
     pieces.push(&ids[start..]);
     pieces

@@ -41,7 +41,7 @@ pub(crate) fn keep_greater(best: &mut Option<Candidate>, candidate: Candidate) {
 }
 
 /// Returns the exemplars of candidates, in the order of the candidates.
-pub(crate) fn of(
+pub(crate) fn load(
     context: &Arc<Context>,
     filter: &ScanFilter,
     labels: Arc<SeriesLabels>,
@@ -58,14 +58,14 @@ pub(crate) fn of(
             return Ok(Vec::new());
         }
         let memory = context.runtime.reservation("texts of exemplars");
-        let own = |series: SeriesId| labels.get(&series).cloned().unwrap_or_default();
+        let labels_of = |series: SeriesId| labels.get(&series).cloned().unwrap_or_default();
         for candidate in &candidates {
-            let labels = own(candidate.series);
+            let labels = labels_of(candidate.series);
             let texts = labels.iter().map(|(name, value)| name.len() + value.len());
             memory.try_grow(size_of::<Exemplar>() + texts.sum::<usize>())?;
         }
-        let wanted = candidates.iter().map(moment).collect();
-        let ids = moments::ids_of(&context, &filter, wanted).await?;
+        let candidate_moments = candidates.iter().map(moment).collect();
+        let ids = moments::ids_of(&context, &filter, candidate_moments).await?;
         let exemplar = |candidate: &Candidate| Exemplar {
             time_ms: candidate.time.div_euclid(1000),
             value: candidate.value,
@@ -75,15 +75,17 @@ pub(crate) fn of(
                 .map(|span| format!("{:016x}", span.id))
                 .unwrap_or_default(),
             trace_id: trace_text(candidate.span),
-            labels: own(candidate.series),
+            labels: labels_of(candidate.series),
         };
         Ok(candidates.iter().map(exemplar).collect())
     })
 }
 
 fn trace_text(span: Option<Span>) -> String {
-    let known = span.filter(|span| span.trace != 0);
-    known.map(|span| format!("{:032x}", span.trace)).unwrap_or_default()
+    let traced_span = span.filter(|span| span.trace != 0);
+    traced_span
+        .map(|span| format!("{:032x}", span.trace))
+        .unwrap_or_default()
 }
 
 fn moment(candidate: &Candidate) -> Moment {

@@ -83,7 +83,7 @@ pub(crate) fn select(
             ExemplarKind::None => Vec::new(),
             ExemplarKind::Profile | ExemplarKind::Span => {
                 let candidates = counted.cells.values().filter_map(|cell| cell.candidate).collect();
-                exemplars::of(&context, &filter, labels, candidates).await?
+                exemplars::load(&context, &filter, labels, candidates).await?
             }
         };
         blocking::run(move |cancellation| counted.lines(steps, exemplars, cancellation)).await
@@ -147,7 +147,7 @@ impl CellCounter {
         let is_kept = |group| kept.as_ref().is_none_or(|kept| kept.contains(&group));
         let mut bounds = None;
         values.for_each(&mut |value| {
-            if is_kept(self.groups.of(value.series)) {
+            if is_kept(self.groups.group_of(value.series)) {
                 extend(&mut bounds, [value.value]);
             }
             Ok(())
@@ -156,12 +156,12 @@ impl CellCounter {
         let mut cells: BTreeMap<CellKey, Cell> = BTreeMap::new();
         let mut labels = HashMap::new();
         values.for_each(&mut |value| {
-            let group = self.groups.of(value.series);
+            let group = self.groups.group_of(value.series);
             if !is_kept(group) {
                 return Ok(());
             }
-            let place = (group, self.steps.of(value.time), scale.row_of(value.value));
-            let cell = cells.entry(place).or_default();
+            let cell_key = (group, self.steps.index_of(value.time), scale.row_of(value.value));
+            let cell = cells.entry(cell_key).or_default();
             cell.count += 1;
             keep_greater(&mut cell.candidate, value);
             if cell.count == 1 {
@@ -191,7 +191,7 @@ impl CellCounter {
         }
         let mut sums: HashMap<u32, i128> = HashMap::new();
         let add = &mut |value: Candidate| {
-            let sum = sums.entry(self.groups.of(value.series)).or_default();
+            let sum = sums.entry(self.groups.group_of(value.series)).or_default();
             *sum += i128::from(value.value);
             Ok::<_, QueryError>(())
         };

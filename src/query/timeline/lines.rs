@@ -139,7 +139,7 @@ impl PointCounter {
     ) -> Result<LinesWithCandidates, QueryError> {
         for run in selected.runs() {
             cancellation.check()?;
-            let group = self.groups.of(run.series);
+            let group = self.groups.group_of(run.series);
             // If the total of a profile for the queried type is 0, the profile adds no point. Lines without points are
             // omitted.
             let counted = run.between(selected.time()).filter(|(_, total)| *total != 0);
@@ -147,7 +147,7 @@ impl PointCounter {
                 let total = values_below
                     .as_mut()
                     .map_or(total, |values_below| values_below.take((run.series, time)));
-                let step = self.steps.of(time);
+                let step = self.steps.index_of(time);
                 self.count(group, step, total, cancellation)?;
                 if query.exemplars == ExemplarKind::Profile {
                     let candidate = Candidate {
@@ -161,9 +161,12 @@ impl PointCounter {
             }
         }
         for candidate in spans.into_iter().flat_map(SpanSums::candidates) {
-            let place = (self.groups.of(candidate.series), self.steps.of(candidate.time));
+            let key = (
+                self.groups.group_of(candidate.series),
+                self.steps.index_of(candidate.time),
+            );
             let before = self.candidates.capacity();
-            keep_greater(self.candidates.entry(place).or_default(), candidate);
+            keep_greater(self.candidates.entry(key).or_default(), candidate);
             if self.candidates.capacity() != before {
                 cancellation.check()?;
                 self.charge()?;
@@ -237,18 +240,22 @@ async fn add_exemplars(
     steps: Steps,
     lines: &mut [(u32, SeriesPoints)],
 ) -> Result<(), QueryError> {
-    let index: HashMap<u32, usize> = lines.iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
+    let index: HashMap<u32, usize> = lines
+        .iter()
+        .enumerate()
+        .map(|(line_index, (group, _))| (*group, line_index))
+        .collect();
     let mut points = Vec::new();
     let mut candidates = Vec::new();
     for ((group, step), candidate) in best {
-        if let (Some(at), Some(candidate)) = (index.get(&group), candidate) {
-            points.push((*at, steps.edge_ms(step)));
+        if let (Some(line_index), Some(candidate)) = (index.get(&group), candidate) {
+            points.push((*line_index, steps.edge_ms(step)));
             candidates.push(candidate);
         }
     }
-    let exemplars = exemplars::of(context, filter, labels, candidates).await?;
-    for ((at, edge), exemplar) in points.into_iter().zip(exemplars) {
-        if let Some((_, line)) = lines.get_mut(at) {
+    let exemplars = exemplars::load(context, filter, labels, candidates).await?;
+    for ((line_index, edge), exemplar) in points.into_iter().zip(exemplars) {
+        if let Some((_, line)) = lines.get_mut(line_index) {
             line.exemplars.insert(edge, exemplar);
         }
     }

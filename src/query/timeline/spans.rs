@@ -51,11 +51,11 @@ pub(crate) fn sums(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'st
             memory: context.runtime.reservation("sums by span"),
         };
         let all = make();
-        let found = stream::fold(streams?, make, SpanSums::add).await?;
+        let parts = stream::fold(streams?, make, SpanSums::add).await?;
         let merged = blocking::run(move |cancellation| {
-            found.into_iter().try_fold(all, |all, more| {
+            parts.into_iter().try_fold(all, |all, part| {
                 cancellation.check()?;
-                all.with(more)
+                all.with(part)
             })
         });
         merged.await
@@ -92,23 +92,23 @@ impl SpanSums {
             let trace = if traces.is_valid(row) { traces.value(row) } else { "" };
             let trace = u128::from_str_radix(trace, 16).unwrap_or_default();
             let value = values[row];
-            self.put(((SeriesId(series[row]), times[row]), span), SpanSum { value, trace })?;
+            self.add_sum(((SeriesId(series[row]), times[row]), span), SpanSum { value, trace })?;
         }
         self.charge()
     }
 
-    fn with(mut self, more: Self) -> Result<Self, QueryError> {
-        for (key, sum) in more.values {
-            self.put(key, sum)?;
+    fn with(mut self, other: Self) -> Result<Self, QueryError> {
+        for (key, sum) in other.values {
+            self.add_sum(key, sum)?;
         }
         self.charge()?;
         Ok(self)
     }
 
-    fn put(&mut self, key: (Moment, u64), more: SpanSum) -> Result<(), QueryError> {
+    fn add_sum(&mut self, key: (Moment, u64), addend: SpanSum) -> Result<(), QueryError> {
         let sum = self.values.entry(key).or_default();
-        sum.trace = sum.trace.max(more.trace);
-        checked::add(&mut sum.value, more.value)
+        sum.trace = sum.trace.max(addend.trace);
+        checked::add(&mut sum.value, addend.value)
     }
 
     fn charge(&self) -> Result<(), QueryError> {

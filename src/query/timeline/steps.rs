@@ -51,9 +51,9 @@ impl Steps {
     }
 
     /// Returns the number of the step that contains `time` (in microseconds since 1970). The first step is 0.
-    pub(crate) fn of(self, time: i64) -> i64 {
-        let whole = time.saturating_sub(time.rem_euclid(MILLISECOND_US));
-        steps_after(self.range.micros().start, whole, self.step_us)
+    pub(crate) fn index_of(self, time: i64) -> i64 {
+        let rounded_time = time.saturating_sub(time.rem_euclid(MILLISECOND_US));
+        steps_after(self.range.micros().start, rounded_time, self.step_us)
     }
 
     /// Returns the right edge of a step in milliseconds since 1970.
@@ -66,8 +66,8 @@ impl Steps {
 /// Returns the number of steps from `start` to the right edge of the step that contains `time`.
 fn steps_after(start: i64, time: i64, step: i64) -> i64 {
     let distance = time.saturating_sub(start);
-    let whole = distance.div_euclid(step);
-    whole + i64::from(distance.rem_euclid(step) != 0)
+    let full_steps = distance.div_euclid(step);
+    full_steps + i64::from(distance.rem_euclid(step) != 0)
 }
 
 /// Maps series to lines. Line 0 has no labels.
@@ -104,7 +104,7 @@ impl Groups {
         let synthetic = synthetic.then(|| Synthetic::of(profile_type));
         let mut index: HashMap<Labels, u32> = HashMap::from([(Labels::default(), 0)]);
         for (id, labels) in labels {
-            let is_grouped = |name: &str| group_by.iter().any(|by| by == name);
+            let is_grouped = |name: &str| group_by.iter().any(|grouping| grouping == name);
             let key = match &synthetic {
                 Some(synthetic) => synthetic.with(labels).filtered(is_grouped),
                 None => labels.filtered(is_grouped),
@@ -129,7 +129,7 @@ impl Groups {
     }
 
     /// Returns the line of a series; 0 for an unknown series.
-    pub(crate) fn of(&self, series: SeriesId) -> u32 {
+    pub(crate) fn group_of(&self, series: SeriesId) -> u32 {
         self.by_series.get(&series).copied().unwrap_or(0)
     }
 
@@ -158,7 +158,7 @@ mod tests {
         for seconds in [0.001, 1.0, MAX_STEP] {
             let steps = Steps::new(TimeRange::ALL, seconds).unwrap();
             for time_ms in [start_ms, 0, 1_700_000_000_000, end_ms - 1] {
-                let edge = steps.edge_ms(steps.of(time_ms * 1000));
+                let edge = steps.edge_ms(steps.index_of(time_ms * 1000));
                 let distance = i128::from(edge) - i128::from(time_ms);
                 assert!(
                     (0..=(seconds * 1000.0) as i128).contains(&distance),
@@ -172,19 +172,19 @@ mod tests {
     fn the_times_of_all_steps_are_in_steps_from_the_first_on() {
         let steps = Steps::new(TimeRange::new(1000, 4000), 1.0).unwrap();
         let TimeSpan { start, end } = steps.time();
-        assert_eq!((steps.of(start), steps.edge_ms(0)), (0, 1000));
+        assert_eq!((steps.index_of(start), steps.edge_ms(0)), (0, 1000));
         assert_eq!(
-            (steps.of(start - 1), steps.of(end - 1), steps.edge_ms(3)),
+            (steps.index_of(start - 1), steps.index_of(end - 1), steps.edge_ms(3)),
             (-1, 3, 4000)
         );
         // The sender's time has a higher resolution than the time of the query.
         let edge = steps.range.micros().start;
         assert_eq!(
-            [edge - 1, edge, edge + 999, edge + 1000].map(|time| steps.of(time)),
+            [edge - 1, edge, edge + 999, edge + 1000].map(|time| steps.index_of(time)),
             [0, 0, 0, 1]
         );
-        for wrong in [0.0, 0.0004, -1.0, f64::NAN, f64::INFINITY, 1e12, f64::MAX] {
-            assert!(Steps::new(TimeRange::new(0, 1), wrong).is_err(), "{wrong}");
+        for seconds in [0.0, 0.0004, -1.0, f64::NAN, f64::INFINITY, 1e12, f64::MAX] {
+            assert!(Steps::new(TimeRange::new(0, 1), seconds).is_err(), "{seconds}");
         }
     }
 }

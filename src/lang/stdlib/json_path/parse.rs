@@ -109,7 +109,7 @@ fn union(text: &str) -> Result<Vec<Selector>, PathError> {
             };
             let bounds: Vec<&str> = part.split(':').collect();
             match bounds.as_slice() {
-                [one] => number(one)?.map(Selector::Index).ok_or(PathError::NoIndex),
+                [index] => number(index)?.map(Selector::Index).ok_or(PathError::NoIndex),
                 [start, end] => Ok(Selector::Slice(number(start)?, number(end)?, 1)),
                 [start, end, stride] => Ok(Selector::Slice(
                     number(start)?,
@@ -238,7 +238,7 @@ impl Parser<'_> {
                     .char_indices()
                     .skip(1)
                     .find(|(_, letter)| !letter.is_ascii_alphanumeric() && *letter != '.')
-                    .map_or(self.rest.len(), |(at, _)| at);
+                    .map_or(self.rest.len(), |(offset, _)| offset);
                 let word = &self.rest[..end];
                 let value = serde_json::from_str::<Json>(word)
                     .ok()
@@ -272,7 +272,7 @@ fn compile(pattern: &str) -> Result<Expression, PathError> {
 fn path_end(text: &str) -> usize {
     let mut depth = 0usize;
     let mut quote = None;
-    for (at, letter) in text.char_indices().skip(1) {
+    for (offset, letter) in text.char_indices().skip(1) {
         match (quote, letter) {
             (Some(open), letter) if letter == open => quote = None,
             (Some(_), _) => {}
@@ -282,7 +282,7 @@ fn path_end(text: &str) -> usize {
             (None, _) if depth > 0 => {}
             (None, '.' | '_' | '*') => {}
             (None, letter) if letter.is_alphanumeric() => {}
-            _ => return at,
+            _ => return offset,
         }
     }
     text.len()
@@ -291,11 +291,11 @@ fn path_end(text: &str) -> usize {
 /// Returns the offset of the closing quote. A backslash escapes the next character.
 fn closing_quote(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
-    for (at, letter) in text.char_indices() {
+    for (offset, letter) in text.char_indices() {
         match letter {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            letter if letter == quote => return Some(at),
+            letter if letter == quote => return Some(offset),
             _ => {}
         }
     }

@@ -9,15 +9,15 @@ use super::path::{Filter, Selector, Step};
 
 /// Returns the values that the steps select from `start`. Filters may refer to the whole document.
 pub(super) fn apply<'a>(start: &'a Json, document: &'a Json, steps: &[Step]) -> Vec<&'a Json> {
-    let mut found = vec![start];
+    let mut values = vec![start];
     for step in steps {
         let mut next = Vec::new();
-        for value in found {
+        for value in values {
             select(value, document, step, &mut next);
         }
-        found = next;
+        values = next;
     }
-    found
+    values
 }
 
 fn select<'a>(value: &'a Json, document: &'a Json, step: &Step, out: &mut Vec<&'a Json>) {
@@ -25,7 +25,7 @@ fn select<'a>(value: &'a Json, document: &'a Json, step: &Step, out: &mut Vec<&'
         match (selector, value) {
             (Selector::Name(name), Json::Object(fields)) => out.extend(fields.get(name)),
             (Selector::Index(index), Json::Array(items)) => {
-                out.extend(position(*index, items.len()).and_then(|at| items.get(at)));
+                out.extend(position(*index, items.len()).and_then(|index| items.get(index)));
             }
             (Selector::Slice(start, end, stride), Json::Array(items)) => {
                 let length = items.len() as i64;
@@ -35,7 +35,12 @@ fn select<'a>(value: &'a Json, document: &'a Json, step: &Step, out: &mut Vec<&'
                 if *stride < 0 {
                     // Backwards from the start to the end, which is excluded.
                     let last = start.min(items.len().saturating_sub(1));
-                    out.extend((end + 1..=last).rev().step_by(step).filter_map(|at| items.get(at)));
+                    out.extend(
+                        (end + 1..=last)
+                            .rev()
+                            .step_by(step)
+                            .filter_map(|index| items.get(index)),
+                    );
                 } else {
                     out.extend(items.get(start..end).unwrap_or_default().iter().step_by(step));
                 }
@@ -100,7 +105,7 @@ impl Filter {
             Self::Path(from_document, steps) => {
                 let start = if *from_document { document } else { element };
                 match apply(start, document, steps).first() {
-                    Some(found) => Operand::One(Cow::Borrowed(*found)),
+                    Some(value) => Operand::One(Cow::Borrowed(*value)),
                     None => Operand::Nothing,
                 }
             }
@@ -123,8 +128,8 @@ fn binary(operator: &str, left: &Filter, right: &Filter, element: &Json, documen
         (Operand::One(left), Operand::One(right)) => (left.as_ref(), right.as_ref()),
         // A missing value equals only another missing value.
         (Operand::Nothing, Operand::Nothing) => return Json::Bool(operator == "=="),
-        (Operand::Nothing, Operand::One(wanted)) if operator == "has" => {
-            return Json::Bool(wanted.as_bool() == Some(false));
+        (Operand::Nothing, Operand::One(expected)) if operator == "has" => {
+            return Json::Bool(expected.as_bool() == Some(false));
         }
         _ => return Json::Bool(operator == "!="),
     };
@@ -133,13 +138,13 @@ fn binary(operator: &str, left: &Filter, right: &Filter, element: &Json, documen
         (Json::String(left), Json::String(right)) => Some(left.cmp(right)),
         _ => None,
     };
-    let same = match (left_value, right_value) {
+    let is_equal = match (left_value, right_value) {
         (Json::Number(_), Json::Number(_)) => ordering.is_some_and(std::cmp::Ordering::is_eq),
         (left, right) => left == right,
     };
     Json::Bool(match operator {
-        "==" => same,
-        "!=" => !same,
+        "==" => is_equal,
+        "!=" => !is_equal,
         "<" => ordering.is_some_and(std::cmp::Ordering::is_lt),
         "<=" => ordering.is_some_and(std::cmp::Ordering::is_le),
         ">" => ordering.is_some_and(std::cmp::Ordering::is_gt),

@@ -181,7 +181,7 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Http
     };
     let tls = body.tls.as_ref().map(tls).transpose();
     Ok(HttpSettings {
-        tls: tls.map_err(|wrong| argument_error(text, &wrong))?,
+        tls: tls.map_err(|error| argument_error(text, &error))?,
         auth: body.auth.and_then(auth),
     })
 }
@@ -201,16 +201,16 @@ fn auth(body: AuthBody) -> Option<AuthSettings> {
 }
 
 fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
-    let one = |text: Option<&Arc<str>>, file: &Option<PathBuf>, name: &str| match (text, file) {
+    let choose_pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>, name: &str| match (text, file) {
         (Some(_), Some(_)) => Err(error("tls", format!("cannot specify both {name}_pem and {name}_file"))),
         (text, file) => Ok(Pem::of(text, file.as_ref())),
     };
     let needed = |pem: Option<Pem>, name: &str| {
         pem.ok_or_else(|| error("tls", format!("must specify either {name}_pem or {name}_file")))
     };
-    let client_ca = one(body.client_ca_pem.as_ref(), &body.client_ca_file, "client_ca")?;
-    let certificate = one(body.cert_pem.as_ref(), &body.cert_file, "cert")?;
-    let key = one(body.key_pem.as_ref().map(|key| &key.0), &body.key_file, "key")?;
+    let client_ca = choose_pem(body.client_ca_pem.as_ref(), &body.client_ca_file, "client_ca")?;
+    let certificate = choose_pem(body.cert_pem.as_ref(), &body.cert_file, "cert")?;
+    let key = choose_pem(body.key_pem.as_ref().map(|key| &key.0), &body.key_file, "key")?;
     let client_auth = choice(&body.client_auth_type, "client_auth_type", &CLIENT_AUTHS)?.unwrap_or(ClientAuth::None);
     let verifies = matches!(client_auth, ClientAuth::VerifyIfGiven | ClientAuth::RequireAndVerify);
     if client_ca.is_some() && client_auth == ClientAuth::None {
@@ -251,18 +251,18 @@ fn error(path: &str, message: impl Into<String>) -> ArgumentError {
     ArgumentError::new(path, message)
 }
 
-fn choice<T: Copy>(given: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) -> Result<Option<T>, ArgumentError> {
-    let Some(given) = given else { return Ok(None) };
-    let selected = choices.iter().find(|(choice, _)| *choice == &**given);
+fn choice<T: Copy>(argument: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) -> Result<Option<T>, ArgumentError> {
+    let Some(argument) = argument else { return Ok(None) };
+    let selected = choices.iter().find(|(choice, _)| *choice == &**argument);
     selected.map(|(_, value)| Some(*value)).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
-        let message = format!("unknown {name} \"{given}\": use one of {}", names.join(", "));
+        let message = format!("unknown {name} \"{argument}\": use one of {}", names.join(", "));
         error(&format!("tls.{name}"), message)
     })
 }
 
-fn known_values(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
-    match given.iter().find(|given| !known.contains(&&***given)) {
+fn known_values(values: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
+    match values.iter().find(|value| !known.contains(&&***value)) {
         Some(unknown) => {
             let message = format!(
                 "unknown value \"{unknown}\": use values from this list: {}",
@@ -270,6 +270,6 @@ fn known_values(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Ar
             );
             Err(error(&format!("tls.{name}"), message))
         }
-        None => Ok(given.to_vec()),
+        None => Ok(values.to_vec()),
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Logg
         return Ok(LoggingSettings::default());
     };
     let SourceBlock { source, block } = text;
-    let wrong = |name: &str, message: String| {
+    let refuse = |name: &str, message: String| {
         Diagnostic::error(
             codes::BAD_ARGUMENT,
             source,
@@ -65,19 +65,19 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Logg
         )
     };
     let mut diagnostics = Diagnostics::new();
-    for (name, given, allowed) in [
+    for (name, value, allowed) in [
         ("level", &level, &LEVELS[..]),
         ("format", &format, &FORMATS),
         ("destination", &destination, &["stderr"]),
     ] {
-        if let Some(given) = given.as_deref().filter(|given| !allowed.contains(given)) {
-            let diagnostic = wrong(name, format!("unrecognized {name} \"{given}\""));
+        if let Some(value) = value.as_deref().filter(|value| !allowed.contains(value)) {
+            let diagnostic = refuse(name, format!("unrecognized {name} \"{value}\""));
             diagnostics.push(diagnostic.hint(format!("one of: {}", allowed.join(", "))));
         }
     }
     if !write_to.is_empty() {
         let message = "logs are written to stderr only; write_to must be empty";
-        diagnostics.push(wrong("write_to", message.to_owned()));
+        diagnostics.push(refuse("write_to", message.to_owned()));
     }
     let defaults = LoggingSettings::default();
     diagnostics.into_result(LoggingSettings {

@@ -64,13 +64,13 @@ pub(crate) fn settings(
     let SourceBlock { source, block } = text;
     let is_own = |statement: &Statement| match statement {
         Statement::Attribute(attribute) => {
-            let mut own = RemoteConfig::SCHEMA.attributes.iter();
-            own.any(|own| own.name == &*attribute.name.name)
+            let mut definitions = RemoteConfig::SCHEMA.attributes.iter();
+            definitions.any(|definition| definition.name == &*attribute.name.name)
         }
         Statement::Block(_) => false,
     };
-    let (own, others): (Vec<Statement>, Vec<Statement>) = block.body.iter().cloned().partition(is_own);
-    let decoded = decode(source, block.header(), &own, RemoteConfig::SCHEMA, resolve);
+    let (own_statements, others): (Vec<Statement>, Vec<Statement>) = block.body.iter().cloned().partition(is_own);
+    let decoded = decode(source, block.header(), &own_statements, RemoteConfig::SCHEMA, resolve);
     let mut diagnostics = decoded.diagnostics;
     let mut client_arguments = Arguments::default();
     if let Some(client) = client {

@@ -29,25 +29,25 @@ fn hub_with(id: &str) -> (LiveHub, LiveHandle) {
 #[test]
 fn no_entry_is_made_while_nobody_looks() {
     let (hub, handle) = hub_with("a");
-    let made = AtomicUsize::new(0);
+    let entry_count = AtomicUsize::new(0);
     let tell = || {
         handle.tell(|| {
-            made.fetch_add(1, Ordering::Relaxed);
+            entry_count.fetch_add(1, Ordering::Relaxed);
             target()
         });
     };
     (0..1000).for_each(|_| tell());
-    assert_eq!(made.load(Ordering::Relaxed), 0);
+    assert_eq!(entry_count.load(Ordering::Relaxed), 0);
     let watch = hub.subscribe("a", 1.0).unwrap();
     tell();
-    assert_eq!(made.load(Ordering::Relaxed), 1);
+    assert_eq!(entry_count.load(Ordering::Relaxed), 1);
     // All watchers share one entry.
     let second = hub.subscribe("a", 1.0).unwrap();
     tell();
-    assert_eq!(made.load(Ordering::Relaxed), 2);
+    assert_eq!(entry_count.load(Ordering::Relaxed), 2);
     drop((watch, second));
     tell();
-    assert_eq!(made.load(Ordering::Relaxed), 2, "the last watcher has gone");
+    assert_eq!(entry_count.load(Ordering::Relaxed), 2, "the last watcher has gone");
     assert!(!handle.is_watched());
 }
 
@@ -57,16 +57,16 @@ fn sampling_is_asked_before_an_entry_is_made() {
     let _watch = hub.subscribe("a", 0.0).unwrap();
     handle.tell(|| panic!("an entry was created although no watcher wanted it"));
     let _half = hub.subscribe("a", 0.5).unwrap();
-    let made = AtomicUsize::new(0);
+    let entry_count = AtomicUsize::new(0);
     for _ in 0..1000 {
         handle.tell(|| {
-            made.fetch_add(1, Ordering::Relaxed);
+            entry_count.fetch_add(1, Ordering::Relaxed);
             target()
         });
     }
-    let made = made.load(Ordering::Relaxed);
+    let entry_count = entry_count.load(Ordering::Relaxed);
     // 500 are expected; the bounds are ten standard deviations of 16.
-    assert!((340..660).contains(&made), "{made} of 1000");
+    assert!((340..660).contains(&entry_count), "{entry_count} of 1000");
 }
 
 #[tokio::test]

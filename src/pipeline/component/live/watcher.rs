@@ -27,12 +27,12 @@ pub struct Batch {
 /// The queue: components push, one client reads.
 pub(super) struct Watcher {
     probability: f64,
-    state: Mutex<State>,
+    queue: Mutex<Queue>,
     wake: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct Queue {
     entries: VecDeque<TimedEntry>,
     bytes: usize,
     dropped: u64,
@@ -43,7 +43,7 @@ impl Watcher {
     pub(super) fn new(probability: f64) -> Self {
         Self {
             probability,
-            state: Mutex::default(),
+            queue: Mutex::default(),
             wake: Notify::new(),
         }
     }
@@ -55,19 +55,19 @@ impl Watcher {
 
     pub(super) fn push(&self, stamped: TimedEntry) {
         let weight = stamped.entry.weight();
-        let mut state = self.state.lock();
-        if state.closed {
+        let mut queue = self.queue.lock();
+        if queue.closed {
             return;
         }
         let is_full =
-            state.entries.len() >= MAX_WAITING_ENTRIES || state.bytes.saturating_add(weight) > MAX_WAITING_BYTES;
-        if is_full && !state.entries.is_empty() {
-            state.dropped += 1;
+            queue.entries.len() >= MAX_WAITING_ENTRIES || queue.bytes.saturating_add(weight) > MAX_WAITING_BYTES;
+        if is_full && !queue.entries.is_empty() {
+            queue.dropped += 1;
             return;
         }
-        state.bytes += weight;
-        state.entries.push_back(stamped);
-        drop(state);
+        queue.bytes += weight;
+        queue.entries.push_back(stamped);
+        drop(queue);
         self.wake.notify_one();
     }
 
@@ -76,15 +76,15 @@ impl Watcher {
         loop {
             let wake = self.wake.notified();
             {
-                let mut state = self.state.lock();
-                if !state.entries.is_empty() || state.dropped > 0 {
-                    state.bytes = 0;
+                let mut queue = self.queue.lock();
+                if !queue.entries.is_empty() || queue.dropped > 0 {
+                    queue.bytes = 0;
                     return Some(Batch {
-                        entries: std::mem::take(&mut state.entries).into(),
-                        dropped: std::mem::take(&mut state.dropped),
+                        entries: std::mem::take(&mut queue.entries).into(),
+                        dropped: std::mem::take(&mut queue.dropped),
                     });
                 }
-                if state.closed {
+                if queue.closed {
                     return None;
                 }
             }
@@ -93,7 +93,7 @@ impl Watcher {
     }
 
     pub(super) fn close(&self) {
-        self.state.lock().closed = true;
+        self.queue.lock().closed = true;
         self.wake.notify_one();
     }
 }

@@ -30,21 +30,21 @@ impl Stage<'_> {
         if self.depth >= MAX_DEPTH {
             return Err(too_deep(text));
         }
-        let known = self.current.nodes.get(&id).zip(self.current.libraries.get(&id));
-        let running = known.map(|(running, _)| running.as_ref());
+        let previous = self.current.nodes.get(&id).zip(self.current.libraries.get(&id));
+        let running = previous.map(|(running, _)| running.as_ref());
         let arguments = self.engine.arguments(definition, text, names, running)?;
-        let same = |node: &Node| node.has_arguments(&arguments);
-        let running = match known {
-            Some((running, _)) if self.is_frozen(&id) || same(running) => running.clone(),
+        let has_same_arguments = |node: &Node| node.has_arguments(&arguments);
+        let running = match previous {
+            Some((running, _)) if self.is_frozen(&id) || has_same_arguments(running) => running.clone(),
             _ => self.build(id.clone(), module, definition, arguments, text)?,
         };
         self.take(&running);
         let exports = running.exports();
         let new = library::content(&exports);
-        let is_old = known.is_some_and(|(old, _)| Arc::ptr_eq(old, &running));
-        let keep = is_old && (self.is_frozen(&id) || self.accept == Accept::AllButContent);
-        let (content, parsed) = match known {
-            Some((_, old)) if keep || old.content == new => (old.content.clone(), old.parsed.clone()),
+        let is_old = previous.is_some_and(|(old, _)| Arc::ptr_eq(old, &running));
+        let keeps_content = is_old && (self.is_frozen(&id) || self.accept == Accept::AllButContent);
+        let (content, parsed) = match previous {
+            Some((_, old)) if keeps_content || old.content == new => (old.content.clone(), old.parsed.clone()),
             _ => {
                 let parsed = texts::read(&new, &self.engine.catalog)?;
                 (new, Arc::new(parsed))
@@ -122,7 +122,9 @@ impl Stage<'_> {
             let Engine { catalog, stability, .. } = self.engine;
             library.parsed.analyze(declare, catalog, *stability);
         }
-        let errors = declare.analysis().map(|known: &Analysis| known.diagnostics.clone());
+        let errors = declare
+            .analysis()
+            .map(|analysis: &Analysis| analysis.diagnostics.clone());
         let errors = refuse_not_built(errors.unwrap_or_default());
         if !errors.has_errors() {
             if fresh {

@@ -71,7 +71,7 @@ pub(crate) struct Stage<'a> {
     /// Imported declarations whose errors have been reported.
     reported: BTreeSet<*const Declare>,
     /// Ids that the new tree should have, even if their evaluation failed.
-    wanted: BTreeSet<Arc<str>>,
+    desired_ids: BTreeSet<Arc<str>>,
     /// Ids of the modules whose contents have been evaluated.
     reached: BTreeSet<Arc<str>>,
     failed: bool,
@@ -116,7 +116,7 @@ impl<'a> Stage<'a> {
             updated: Vec::new(),
             is_stale: false,
             reported: BTreeSet::new(),
-            wanted: BTreeSet::new(),
+            desired_ids: BTreeSet::new(),
             reached: BTreeSet::new(),
             failed: false,
             depth: 0,
@@ -142,17 +142,17 @@ impl<'a> Stage<'a> {
         self.instance(spec, None)
     }
 
-    /// True for ids that the new tree should have. All ids inside a module that was not evaluated count as wanted.
-    pub(crate) fn is_wanted(&self, id: &str) -> bool {
+    /// True for ids that the new tree should have. All ids inside a module that was not evaluated count as desired.
+    pub(crate) fn is_desired(&self, id: &str) -> bool {
         let unknown = |outer: &str| {
             let mut inside = self.reached.range::<str, _>((Bound::Included(outer), Bound::Unbounded));
             let reached = inside.next().is_some_and(|path| {
                 let rest = path.strip_prefix(outer);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             });
-            self.wanted.contains(outer) && !reached
+            self.desired_ids.contains(outer) && !reached
         };
-        self.wanted.contains(id) || id.match_indices('/').any(|(at, _)| unknown(&id[..at]))
+        self.desired_ids.contains(id) || id.match_indices('/').any(|(offset, _)| unknown(&id[..offset]))
     }
 
     fn instance(&mut self, spec: Spec, outer: Option<&Names<'_>>) -> Instance {
@@ -168,7 +168,7 @@ impl<'a> Stage<'a> {
         self.reached.insert(instance.path.clone());
         let graph = instance.graph.clone();
         for index in graph.order.iter().copied() {
-            self.wanted.extend(instance.global_id(index));
+            self.desired_ids.extend(instance.global_id(index));
             let references = &graph.nodes[index].references;
             // A node that depends on a failed node cannot be evaluated. The static checks have already checked it.
             if references.iter().any(|reference| instance.entry(*reference).is_none()) {
@@ -201,10 +201,10 @@ impl<'a> Stage<'a> {
     /// True if a node refers, directly or through other nodes of its scope, to a component that is to be updated.
     fn depends_on_changed(&self, instance: &Instance, index: usize) -> bool {
         let nodes = &instance.graph.nodes;
-        let mut seen = BTreeSet::new();
+        let mut visited = BTreeSet::new();
         let mut queue = vec![index];
         while let Some(index) = queue.pop() {
-            let Some(node) = nodes.get(index).filter(|_| seen.insert(index)) else {
+            let Some(node) = nodes.get(index).filter(|_| visited.insert(index)) else {
                 continue;
             };
             if self.changed.contains(&join(&instance.path, &node.id)) {
@@ -228,8 +228,8 @@ impl<'a> Stage<'a> {
             NodeKind::Component(definition) => {
                 let id = join(&instance.path, &node.id);
                 let running = self.current.nodes.get(&id).filter(|_| !self.replace.contains(&id));
-                let known = running.map(AsRef::as_ref);
-                let arguments = self.engine.arguments(*definition, &node.block, &names, known)?;
+                let running_node = running.map(AsRef::as_ref);
+                let arguments = self.engine.arguments(*definition, &node.block, &names, running_node)?;
                 let running = match running {
                     Some(running) => {
                         if !running.has_arguments(&arguments) {
@@ -306,7 +306,7 @@ impl<'a> Stage<'a> {
     fn is_frozen(&self, id: &str) -> bool {
         match &self.accept {
             Accept::All | Accept::AllButContent => false,
-            Accept::Only(only) => **only != *id,
+            Accept::Only(accepted) => **accepted != *id,
         }
     }
 
@@ -317,14 +317,14 @@ impl<'a> Stage<'a> {
             return Err(too_deep(text));
         }
         let (declare, surroundings) = self.declaration(&instance.surroundings, call, text)?;
-        let Some(known) = declare.analysis() else {
+        let Some(analysis) = declare.analysis() else {
             return Err(Diagnostics::new());
         };
-        let called = decode_call(text, Some(known), &names.evaluate());
+        let called = decode_call(text, Some(analysis), &names.evaluate());
         called.diagnostics.into_result(())?;
         let spec = Spec {
             path: join(&instance.path, &node.id),
-            graph: known.graph.clone(),
+            graph: analysis.graph.clone(),
             surroundings: RuntimeEnv::new(Some(surroundings.clone()), surroundings.module_path.clone()),
             arguments: called.arguments,
             variable: None,
