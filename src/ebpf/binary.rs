@@ -62,7 +62,7 @@ impl Binary {
             file.map_or(Source::None, |file| Source::File(Arc::new(opener.keep_open(file))))
         };
         let user = match &source {
-            Source::File(kept) => kept.file.metadata().ok().map(|data| data.uid()),
+            Source::File(open_file) => open_file.file.metadata().ok().map(|data| data.uid()),
             Source::Bytes(_) | Source::None => None,
         };
         let (head, is_cut) = head(&source);
@@ -83,8 +83,8 @@ impl Binary {
     }
 
     /// Counts that a part of the file was left out because of a bound.
-    pub(crate) fn count_omission(&self, what: Omission) {
-        self.bounds.count_omission(what, &self.logged, &self.path);
+    pub(crate) fn count_omission(&self, omission: Omission) {
+        self.bounds.count_omission(omission, &self.logged, &self.path);
     }
 
     /// Passes the ELF file of a source (the binary, its debug file or its packed symbols) to `show`. Returns the number
@@ -135,44 +135,44 @@ impl Binary {
     /// Reads the functions. For a stripped file, adds the functions of its separate debug file, or of the symbols that
     /// are packed in the file itself.
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
-        let mut own = Functions::default();
+        let mut functions = Functions::default();
         let mut stripped = None;
         let mut read = self.with_elf(&self.source, |file| {
-            own = file.functions(&self.source);
+            functions = file.functions(&self.source);
             if !file.has_symbols() {
                 stripped = Some((file.link(), file.packed()));
             }
         });
         if let Some((link, packed)) = stripped {
-            own = self.with_stripped(opener, own, link.as_ref(), packed, &mut read);
+            functions = self.with_stripped(opener, functions, link.as_ref(), packed, &mut read);
         }
-        if own.is_cut() {
+        if functions.is_cut() {
             self.count_omission(Omission::Names);
         }
-        BinaryFunctions { functions: own, read }
+        BinaryFunctions { functions, read }
     }
 
     /// Adds the functions that were stripped from the file.
     fn with_stripped(
         &self,
         opener: &Opener,
-        mut own: Functions<Source>,
+        mut functions: Functions<Source>,
         link: Option<&Link>,
         packed: Option<Vec<u8>>,
         read: &mut u64,
     ) -> Functions<Source> {
         if let Some(debug) = self.debug_file(opener, link, read) {
             *read += self.with_elf(&debug, |file| {
-                own = file.with_debug_file(std::mem::take(&mut own), &debug);
+                functions = file.with_debug_file(std::mem::take(&mut functions), &debug);
             });
         } else if let Some(unpacked) = packed.and_then(|packed| separate::unpack(&packed)) {
             let symbols = Source::Bytes(unpacked.into());
-            *read += alluvium_symbols::bytes::Source::held(&symbols) as u64;
+            *read += alluvium_symbols::bytes::Source::held_bytes(&symbols) as u64;
             self.with_elf(&symbols, |file| {
-                own = file.with_packed(std::mem::take(&mut own), &symbols);
+                functions = file.with_packed(std::mem::take(&mut functions), &symbols);
             });
         }
-        own
+        functions
     }
 
     /// Opens the separate debug file, from the mount namespace of the process or of the profiler. The names in it are
@@ -182,10 +182,10 @@ impl Binary {
             self.count_omission(Omission::File);
             return None;
         }
-        let places = separate::debug_file_paths(&self.build_id, link, &self.path);
-        let mut paths = places
+        let candidates = separate::debug_file_paths(&self.build_id, link, &self.path);
+        let mut paths = candidates
             .iter()
-            .flat_map(|place| [Root::Process(self.key), Root::Own].map(|root| (root, place)));
+            .flat_map(|path| [Root::Process(self.key), Root::Own].map(|root| (root, path)));
         paths.find_map(|(root, path)| {
             let file = opener.open_at(root, path, AllowedFile::FileOrLink, self.user)?;
             let source = Source::File(Arc::new(opener.keep_open(file)));
@@ -223,8 +223,8 @@ pub struct LineLimits {
 impl BinaryFunctions {
     /// Looks up the sorted `addresses`, except the addresses that `names` already contains. Returns the addresses whose
     /// lines were postponed.
-    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut LineLimits) -> Vec<u64> {
-        self.functions.resolve(addresses, how, names, |source, missing| {
+    pub fn resolve(&self, addresses: &[u64], mode: Demangle, names: &mut Ranges, lines: &mut LineLimits) -> Vec<u64> {
+        self.functions.resolve(addresses, mode, names, |source, missing| {
             if lines.steps == 0 {
                 return None;
             }
@@ -233,7 +233,7 @@ impl BinaryFunctions {
             let max = usual.steps.min(lines.steps);
             let mut limits = dwarf::Limits { steps: max, ..usual };
             let mut calls = Vec::new();
-            with_elf(source, |file| calls = file.lines(missing, how, &mut limits));
+            with_elf(source, |file| calls = file.lines(missing, mode, &mut limits));
             lines.steps -= max.saturating_sub(limits.steps);
             lines.time = Some(started.elapsed());
             Some(calls)
@@ -249,13 +249,13 @@ impl BinaryFunctions {
 impl alluvium_symbols::bytes::Source for Source {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
         match self {
-            Self::File(kept) => alluvium_symbols::bytes::Source::read_at(&kept.file, offset, into),
+            Self::File(open_file) => alluvium_symbols::bytes::Source::read_at(&open_file.file, offset, into),
             Self::Bytes(bytes) => alluvium_symbols::bytes::Source::read_at(&bytes.as_ref(), offset, into),
             Self::None => 0,
         }
     }
 
-    fn held(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
             Self::File(_) | Self::None => 0,
@@ -305,10 +305,10 @@ impl Elf<'_, '_> {
         }
     }
 
-    fn lines(&self, addresses: &[u64], how: Demangle, limits: &mut dwarf::Limits) -> Vec<(u64, Vec<Call>)> {
+    fn lines(&self, addresses: &[u64], mode: Demangle, limits: &mut dwarf::Limits) -> Vec<(u64, Vec<Call>)> {
         match self {
-            Self::File(file) => dwarf::locate(file, addresses, how, limits),
-            Self::Bytes(file) => dwarf::locate(file, addresses, how, limits),
+            Self::File(file) => dwarf::locate(file, addresses, mode, limits),
+            Self::Bytes(file) => dwarf::locate(file, addresses, mode, limits),
         }
     }
 
@@ -345,8 +345,8 @@ impl Elf<'_, '_> {
 /// reading more.
 fn with_elf(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     match source {
-        Source::File(kept) => {
-            let cache = Cache::new(PositionedFile::new(kept));
+        Source::File(open_file) => {
+            let cache = Cache::new(PositionedFile::new(open_file));
             if let Ok(file) = object::File::parse(Limited(&cache)) {
                 show(&Elf::File(&file));
             }
@@ -366,8 +366,8 @@ fn with_elf(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
 /// not an ELF file, the head is empty.
 fn head(source: &Source) -> (Head, bool) {
     match source {
-        Source::File(kept) => {
-            let cache = Cache::of_head(PositionedFile::new(kept));
+        Source::File(open_file) => {
+            let cache = Cache::of_head(PositionedFile::new(open_file));
             let head = Head::read(Limited(&cache)).unwrap_or_default();
             let is_cut = head.is_cut || cache.is_cut();
             (head, is_cut)
@@ -379,8 +379,8 @@ fn head(source: &Source) -> (Head, bool) {
 
 /// Reads the image of the vDSO, which is the same in every process.
 fn vdso() -> io::Result<Vec<u8>> {
-    let own = std::process::id();
-    let line = proc::executable_mappings(own)?
+    let pid = std::process::id();
+    let line = proc::executable_mappings(pid)?
         .into_iter()
         .find(|line| line.path == "[vdso]")
         .ok_or_else(|| io::Error::other("this process has no vdso"))?;
@@ -392,20 +392,20 @@ fn vdso() -> io::Result<Vec<u8>> {
 /// A file with its own read position, so that threads do not disturb each other.
 #[derive(Debug)]
 struct PositionedFile {
-    kept: Arc<OpenFile>,
+    open_file: Arc<OpenFile>,
     position: u64,
 }
 
 impl PositionedFile {
-    fn new(kept: &Arc<OpenFile>) -> Self {
-        let kept = kept.clone();
-        Self { kept, position: 0 }
+    fn new(open_file: &Arc<OpenFile>) -> Self {
+        let open_file = open_file.clone();
+        Self { open_file, position: 0 }
     }
 }
 
 impl Read for PositionedFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.kept.file.read_at(into, self.position)?;
+        let read = self.open_file.file.read_at(into, self.position)?;
         self.position += read as u64;
         Ok(read)
     }
@@ -414,12 +414,12 @@ impl Read for PositionedFile {
 impl Seek for PositionedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let base = match to {
-            SeekFrom::Start(at) => {
-                self.position = at;
-                return Ok(at);
+            SeekFrom::Start(position) => {
+                self.position = position;
+                return Ok(position);
             }
             SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
-            SeekFrom::End(offset) => self.kept.file.metadata()?.len().checked_add_signed(offset),
+            SeekFrom::End(offset) => self.open_file.file.metadata()?.len().checked_add_signed(offset),
         };
         self.position = base.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(self.position)

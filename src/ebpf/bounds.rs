@@ -79,18 +79,18 @@ impl Bounds {
 
     /// Counts an omission, and logs it once per file and kind. At most once a minute over all files, the message is a
     /// warning. Otherwise it is a debug message.
-    pub(crate) fn count_omission(&self, what: Omission, logged: &LoggedOmissions, path: &str) {
-        self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
-        let bit = 1_u8 << (what as u8);
+    pub(crate) fn count_omission(&self, omission: Omission, logged: &LoggedOmissions, path: &str) {
+        self.counts[omission as usize].fetch_add(1, Ordering::Relaxed);
+        let bit = 1_u8 << (omission as u8);
         if logged.0.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
             return;
         }
-        let what = what.name();
+        let name = omission.name();
         let others = self.warning.lock().try_log();
         if let Some(others) = others {
-            tracing::warn!(what, path, others, "a file of a process exceeds a bound");
+            tracing::warn!(what = name, path, others, "a file of a process exceeds a bound");
         } else {
-            tracing::debug!(what, path, "a file of a process exceeds a bound");
+            tracing::debug!(what = name, path, "a file of a process exceeds a bound");
         }
     }
 }

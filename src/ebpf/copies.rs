@@ -31,7 +31,7 @@ impl Copied {
 /// Pairs copies with the frames of the same tick.
 pub(crate) struct Copies {
     /// For each CPU, the time and the copy whose frames follow in the next record.
-    held: HashMap<u32, (u64, Copied)>,
+    copies_by_cpu: HashMap<u32, (u64, Copied)>,
     pairs: Vec<Copied>,
     bytes: usize,
     limit: usize,
@@ -41,7 +41,7 @@ impl Copies {
     /// Creates an empty collection. `limit` bounds the bytes of copies; further copies are dropped.
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            held: HashMap::new(),
+            copies_by_cpu: HashMap::new(),
             pairs: Vec::new(),
             bytes: 0,
             limit,
@@ -56,15 +56,15 @@ impl Copies {
             stop: record.stop,
             stack: stack.into(),
         };
-        self.held.insert(record.cpu, (record.time, copied));
+        self.copies_by_cpu.insert(record.cpu, (record.time, copied));
     }
 
     /// Adds the frames of a tick to its copy, if there is one.
     pub(crate) fn pair(&mut self, record: &Record<'_>, frames: &[u64]) {
-        if self.held.is_empty() {
+        if self.copies_by_cpu.is_empty() {
             return;
         }
-        let Some((time, mut copied)) = self.held.remove(&record.cpu) else {
+        let Some((time, mut copied)) = self.copies_by_cpu.remove(&record.cpu) else {
             return;
         };
         // The ring may have had no room for one of the two records.
@@ -137,11 +137,11 @@ mod tests {
         tick(Some(30), 30);
         tick(Some(40), 40);
         let pairs = copies.take();
-        let short: Vec<_> = pairs
+        let summaries: Vec<_> = pairs
             .iter()
             .map(|pair| (pair.stack().ip, pair.frames.clone()))
             .collect();
-        assert_eq!(short, [(10, vec![10, 1]), (30, vec![30, 1])]);
+        assert_eq!(summaries, [(10, vec![10, 1]), (30, vec![30, 1])]);
         assert_eq!(copies.take().len(), 0);
     }
 }

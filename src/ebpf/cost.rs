@@ -119,8 +119,8 @@ mod tests {
 
     /// Simulates a machine where a tick per second costs the share `per_hertz` of a CPU, in addition to the share
     /// `fixed`.
-    fn settle(per_hertz: f64, fixed: f64, wanted: u32, limit: f64, from: u32) -> u32 {
-        let mut governor = Governor::new(wanted, Some(limit));
+    fn settle(per_hertz: f64, fixed: f64, wanted_hertz: u32, limit: f64, from: u32) -> u32 {
+        let mut governor = Governor::new(wanted_hertz, Some(limit));
         let mut hertz = from;
         for _ in 0..100 {
             hertz = governor.next(hertz, f64::from(hertz) * per_hertz + fixed);

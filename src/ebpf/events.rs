@@ -217,7 +217,11 @@ impl SideBand {
         self.ring.read(&mut self.scratch);
         let mut rest = self.scratch.as_slice();
         while let Some((kind, misc, body, after)) = split_record(rest) {
-            let time = body.len().checked_sub(8).and_then(|at| u64_at(body, at)).unwrap_or(0);
+            let time = body
+                .len()
+                .checked_sub(8)
+                .and_then(|offset| u64_at(body, offset))
+                .unwrap_or(0);
             if let Some(event) = parse(kind, misc, body) {
                 into.push((time, event));
             }

@@ -43,7 +43,7 @@ impl FileId {
     pub(crate) fn table_key(self) -> u32 {
         match self {
             Self::TRAMPOLINES => self.0,
-            Self(place) if place < Self::FIRST => 0,
+            Self(id) if id < Self::FIRST => 0,
             Self(file) => file,
         }
     }
@@ -57,7 +57,7 @@ pub(crate) struct Files {
     by_key: HashMap<Key, FileId>,
     next: u32,
     jobs: Sender<(FileId, Arc<Binary>)>,
-    done: Receiver<(FileId, Packed)>,
+    compiled_tables: Receiver<(FileId, Packed)>,
     /// Maximum number of bytes of tables that are kept.
     limit: usize,
     /// True once the warning about a table without room was logged.
@@ -82,7 +82,7 @@ pub(crate) enum TableChange {
     /// There is no table, or no room for it. The unwinder follows frame pointers.
     Absent,
     /// The table was dropped. A stack that needs it requests it again.
-    Gone,
+    Dropped,
 }
 
 /// The means to unwind from an address of a file.
@@ -104,14 +104,14 @@ struct Key {
 struct Entry {
     key: Key,
     binary: Arc<Binary>,
-    state: TableState,
+    table_state: TableState,
     /// Size of the table in bytes, once it was compiled.
     table_bytes: Option<usize>,
     last_used: u64,
 }
 
 enum TableState {
-    NotAsked,
+    NotRequested,
     Building,
     Ready(Arc<Rows>),
     /// The file has no table, or it could not be compiled. The unwinder follows frame pointers.
@@ -124,7 +124,7 @@ impl Files {
     /// Starts the thread that compiles tables. At most `limit` bytes of tables are kept.
     pub(crate) fn new(limit: usize, cost: &CostAccount, opener: Opener) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
-        let (outbox, done) = channel();
+        let (outbox, compiled_tables) = channel();
         let cost = cost.clone();
         std::thread::Builder::new()
             .name("unwind-tables".to_owned())
@@ -144,7 +144,7 @@ impl Files {
             by_key: HashMap::new(),
             next: FileId::FIRST,
             jobs,
-            done,
+            compiled_tables,
             limit,
             is_full_reported: false,
             bytes: 0,
@@ -189,7 +189,7 @@ impl Files {
             Entry {
                 key,
                 binary: Arc::new(Binary::open(&self.opener, process, line)),
-                state: TableState::NotAsked,
+                table_state: TableState::NotRequested,
                 table_bytes: None,
                 // Until the file runs, it counts as last used in the previous window, so it is closed before the files
                 // that ran in this window.
@@ -213,9 +213,9 @@ impl Files {
         if id == FileId::TRAMPOLINES {
             return Lookup::Table(&self.trampolines);
         }
-        match self.entries.get(&id).map(|entry| &entry.state) {
+        match self.entries.get(&id).map(|entry| &entry.table_state) {
             Some(TableState::Ready(table)) => Lookup::Table(table),
-            Some(TableState::NotAsked | TableState::Building) => Lookup::Later,
+            Some(TableState::NotRequested | TableState::Building) => Lookup::Later,
             Some(TableState::Absent | TableState::NoRoom) | None => Lookup::FramePointers,
         }
     }
@@ -226,14 +226,14 @@ impl Files {
             return true;
         };
         entry.last_used = self.age;
-        match entry.state {
-            TableState::NotAsked => {}
+        match entry.table_state {
+            TableState::NotRequested => {}
             TableState::Building => return false,
             TableState::Ready(_) | TableState::Absent | TableState::NoRoom => return true,
         }
-        let (binary, known) = (entry.binary.clone(), entry.table_bytes);
+        let (binary, table_bytes) = (entry.binary.clone(), entry.table_bytes);
         // If there is no room for the table, compiling it again is useless.
-        let has_room = known.is_none_or(|bytes| self.has_room(bytes));
+        let has_room = table_bytes.is_none_or(|bytes| self.has_room(bytes));
         let next = if !has_room {
             TableState::NoRoom
         } else if self.jobs.send((id, binary)).is_ok() {
@@ -241,14 +241,14 @@ impl Files {
         } else {
             TableState::Absent
         };
-        let waits = matches!(next, TableState::Building);
-        if !waits {
+        let is_building = matches!(next, TableState::Building);
+        if !is_building {
             self.changes.push((id, TableChange::Absent));
         }
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.state = next;
+            entry.table_state = next;
         }
-        !waits
+        !is_building
     }
 
     /// Marks the file as used in this window.
@@ -260,7 +260,7 @@ impl Files {
 
     /// Returns the changes since the last call, in order.
     pub(crate) fn changes(&mut self) -> Vec<(FileId, TableChange)> {
-        while let Ok((id, table)) = self.done.try_recv() {
+        while let Ok((id, table)) = self.compiled_tables.try_recv() {
             self.insert_table(id, table);
         }
         std::mem::take(&mut self.changes)
@@ -268,25 +268,25 @@ impl Files {
 
     /// Waits until a table is compiled, but at most `time`.
     pub(crate) fn wait(&mut self, time: Duration) {
-        if let Ok((id, table)) = self.done.recv_timeout(time) {
+        if let Ok((id, table)) = self.compiled_tables.recv_timeout(time) {
             self.insert_table(id, table);
         }
     }
 
     fn insert_table(&mut self, id: FileId, table: Packed) {
         let bytes = table.bytes();
-        let fits = self.make_room(bytes);
+        let has_room = self.make_room(bytes);
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
         let is_first = entry.table_bytes.replace(bytes).is_none();
         let change = if table.is_empty() {
-            entry.state = TableState::Absent;
+            entry.table_state = TableState::Absent;
             TableChange::Absent
-        } else if fits {
+        } else if has_room {
             let table = Arc::new(Rows::Own(table));
             self.bytes += bytes;
-            entry.state = TableState::Ready(table.clone());
+            entry.table_state = TableState::Ready(table.clone());
             TableChange::Made(table)
         } else {
             let path = &entry.binary.path;
@@ -301,7 +301,7 @@ impl Files {
             } else if is_first {
                 tracing::debug!(%path, bytes, "no room for an unwind table");
             }
-            entry.state = TableState::NoRoom;
+            entry.table_state = TableState::NoRoom;
             TableChange::Absent
         };
         self.changes.push((id, change));
@@ -310,21 +310,21 @@ impl Files {
     /// Replaces the table in this process's memory by `lines`, which are the same table in kernel memory.
     pub(crate) fn share(&mut self, id: FileId, lines: SharedArray<Line>) {
         if let Some(entry) = self.entries.get_mut(&id)
-            && matches!(entry.state, TableState::Ready(_))
+            && matches!(entry.table_state, TableState::Ready(_))
         {
-            entry.state = TableState::Ready(Arc::new(Rows::Kernel(lines)));
+            entry.table_state = TableState::Ready(Arc::new(Rows::Kernel(lines)));
         }
     }
 
     /// Returns true for a table that may be dropped, because its file ran neither in this window nor in the last one.
     fn is_idle(&self, entry: &Entry) -> bool {
-        matches!(entry.state, TableState::Ready(_)) && entry.last_used + 1 < self.age
+        matches!(entry.table_state, TableState::Ready(_)) && entry.last_used + 1 < self.age
     }
 
-    fn has_room(&self, wanted: usize) -> bool {
+    fn has_room(&self, bytes: usize) -> bool {
         let idle = self.entries.values().filter(|entry| self.is_idle(entry));
         let idle: usize = idle.filter_map(|entry| entry.table_bytes).sum();
-        (self.bytes - idle.min(self.bytes)).saturating_add(wanted) <= self.limit
+        (self.bytes - idle.min(self.bytes)).saturating_add(bytes) <= self.limit
     }
 
     /// Drops idle tables, least recently used first, until there is room for `bytes` more bytes. Returns false if there
@@ -348,11 +348,11 @@ impl Files {
 
     fn drop_table(&mut self, id: FileId) {
         if let Some(entry) = self.entries.get_mut(&id) {
-            if let TableState::Ready(table) = &entry.state {
+            if let TableState::Ready(table) = &entry.table_state {
                 self.bytes = self.bytes.saturating_sub(table.bytes());
             }
-            entry.state = TableState::NotAsked;
-            self.changes.push((id, TableChange::Gone));
+            entry.table_state = TableState::NotRequested;
+            self.changes.push((id, TableChange::Dropped));
         }
     }
 
@@ -375,7 +375,7 @@ impl Files {
         let mut by_age: Vec<(u64, FileId)> = self.entries.iter().map(|(id, entry)| (entry.last_used, *id)).collect();
         by_age.sort_unstable();
         for (_, id) in by_age.into_iter().take(self.entries.len() - MAX_FILES) {
-            if matches!(self.entries.get(&id), Some(entry) if matches!(entry.state, TableState::Building)) {
+            if matches!(self.entries.get(&id), Some(entry) if matches!(entry.table_state, TableState::Building)) {
                 continue;
             }
             self.drop_table(id);
@@ -389,14 +389,14 @@ impl Files {
 
     /// Allows recently used files to request their tables again, if the tables had no room before and have room now.
     fn allow_requests(&mut self) {
-        let again: Vec<FileId> = self
+        let retried_ids: Vec<FileId> = self
             .entries
             .iter()
-            .filter(|(_, entry)| matches!(entry.state, TableState::NoRoom) && entry.last_used + 1 >= self.age)
+            .filter(|(_, entry)| matches!(entry.table_state, TableState::NoRoom) && entry.last_used + 1 >= self.age)
             .filter(|(_, entry)| entry.table_bytes.is_some_and(|bytes| self.has_room(bytes)))
             .map(|(id, _)| *id)
             .collect();
-        for id in again {
+        for id in retried_ids {
             self.drop_table(id);
         }
     }
@@ -415,10 +415,10 @@ mod tests {
 
     /// Requests a table, waits for it, and returns all changes.
     fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, TableChange)> {
-        let until = Instant::now() + Duration::from_mins(1);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let mut changes = files.changes();
         while !files.request_table(id) {
-            assert!(Instant::now() < until, "no table was compiled within a minute");
+            assert!(Instant::now() < deadline, "no table was compiled within a minute");
             files.wait(Duration::from_millis(50));
             changes.extend(files.changes());
         }
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn tables_stay_within_their_bytes_and_the_longest_unused_goes_first() {
         let folder = tempfile::tempdir().unwrap();
-        let own = std::env::current_exe().unwrap();
+        let test_program = std::env::current_exe().unwrap();
         let copies: Vec<String> = (0..3)
             .map(|index| {
                 let path = folder.path().join(format!("copy{index}"));
@@ -460,13 +460,13 @@ mod tests {
             assert!(files.table_bytes() <= one * 2);
             files.end_window();
         }
-        assert!(changes.contains(&(ids[0], TableChange::Gone)));
+        assert!(changes.contains(&(ids[0], TableChange::Dropped)));
         assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
         // A table that never fits is left out, and nothing waits for it.
-        let large = files.intern(own_key, &line(&own.to_string_lossy()));
-        let changes = wait_for_table(&mut files, large);
-        assert_eq!(changes, [(large, TableChange::Absent)]);
-        assert!(matches!(files.lookup(large), Lookup::FramePointers));
+        let large_id = files.intern(own_key, &line(&test_program.to_string_lossy()));
+        let changes = wait_for_table(&mut files, large_id);
+        assert_eq!(changes, [(large_id, TableChange::Absent)]);
+        assert!(matches!(files.lookup(large_id), Lookup::FramePointers));
         assert!(files.table_bytes() <= one * 2);
     }
 
@@ -501,12 +501,12 @@ mod tests {
         assert_eq!(intern(&mut files, 0), runs, "known files are found as before");
         intern(&mut files, count + 1);
         assert_eq!(opener.bounds.omission_counts()[Omission::File as usize], 2);
-        let kept = count.min(MAX_FILES);
+        let kept_count = count.min(MAX_FILES);
         let closed = files.end_window();
         assert!(closed.contains(&FileId::UNKNOWN) && !closed.contains(&runs));
-        assert_eq!(closed.len() - 1, count - kept);
-        assert_eq!(files.entries.len(), kept);
-        assert!(count == kept || intern(&mut files, count) != FileId::UNKNOWN);
+        assert_eq!(closed.len() - 1, count - kept_count);
+        assert_eq!(files.entries.len(), kept_count);
+        assert!(count == kept_count || intern(&mut files, count) != FileId::UNKNOWN);
         assert!(!files.end_window().contains(&FileId::UNKNOWN));
     }
 
@@ -541,9 +541,9 @@ mod tests {
             files.mark_used(ids[1]);
             files.end_window();
         }
-        assert_eq!(files.changes(), [(ids[1], TableChange::Gone)]);
+        assert_eq!(files.changes(), [(ids[1], TableChange::Dropped)]);
         let changes = wait_for_table(&mut files, ids[1]);
-        assert_eq!(changes.first(), Some(&(ids[0], TableChange::Gone)));
+        assert_eq!(changes.first(), Some(&(ids[0], TableChange::Dropped)));
         assert!(has_table(&files, ids[1]) && !has_table(&files, ids[0]));
     }
 }

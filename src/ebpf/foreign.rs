@@ -127,7 +127,7 @@ impl Opener {
     /// Opens the file that a process has mapped: through the mapping itself, or by its path if the process has ended
     /// or the kernel denies access to the mapping.
     pub(crate) fn open_mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
-        let is_it = |stat: &Stat, pinned: &OwnedFd| {
+        let check_mapping = |stat: &Stat, pinned: &OwnedFd| {
             if is_mapped(stat, pinned, line) {
                 Ok(())
             } else {
@@ -143,22 +143,22 @@ impl Opener {
         for attempt in attempts {
             match attempt()
                 .map_err(|error| Failure::of(&error))
-                .and_then(|pinned| reopen(&pinned, is_it))
+                .and_then(|pinned| reopen(&pinned, check_mapping))
             {
                 Ok(file) => return Some(file),
                 Err(Failure::Absent) => {}
-                Err(Failure::Refused(why)) => refusal = Some(why),
+                Err(Failure::Refused(reason)) => refusal = Some(reason),
             }
         }
-        if let Some(why) = refusal {
-            self.refuse(why, &line.path);
+        if let Some(reason) = refusal {
+            self.refuse(reason, &line.path);
         }
         None
     }
 
     /// Opens the file at a path, if it belongs to root or to `user`.
     pub(crate) fn open_at(&self, root: Root, path: &str, ending: AllowedFile, user: Option<u32>) -> Option<File> {
-        let owner = |stat: &Stat, _: &OwnedFd| {
+        let check_owner = |stat: &Stat, _: &OwnedFd| {
             if stat.st_uid == 0 || Some(stat.st_uid) == user {
                 Ok(())
             } else {
@@ -167,12 +167,12 @@ impl Opener {
         };
         let opened = pin_in(root, path, ending)
             .map_err(|error| Failure::of(&error))
-            .and_then(|pinned| reopen(&pinned, owner));
+            .and_then(|pinned| reopen(&pinned, check_owner));
         match opened {
             Ok(file) => Some(file),
             Err(Failure::Absent) => None,
-            Err(Failure::Refused(why)) => {
-                self.refuse(why, path);
+            Err(Failure::Refused(reason)) => {
+                self.refuse(reason, path);
                 None
             }
         }
@@ -197,9 +197,9 @@ impl Opener {
     }
 
     /// Counts a refused file by its reason.
-    pub fn refuse(&self, why: Refusal, path: &str) {
-        self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(reason = why.name(), path, "refused a file that a process names");
+    pub fn refuse(&self, reason: Refusal, path: &str) {
+        self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(reason = reason.name(), path, "refused a file that a process names");
     }
 }
 
@@ -239,10 +239,10 @@ fn pin_in(root: Root, path: &str, ending: AllowedFile) -> io::Result<OwnedFd> {
         AllowedFile::FileOrLink => OFlags::PATH | OFlags::CLOEXEC,
         AllowedFile::File => OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
     };
-    let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let resolve_flags = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let mut tries = 1;
     loop {
-        match openat2(&root, path, flags, Mode::empty(), within) {
+        match openat2(&root, path, flags, Mode::empty(), resolve_flags) {
             Err(Errno::AGAIN) if tries < MAX_ATTEMPTS => tries += 1,
             done => return Ok(done?),
         }
@@ -261,8 +261,8 @@ fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
 /// Opens the file of an `O_PATH` descriptor for reading, if it is a regular file and `check` accepts it.
 fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusal>) -> Result<File, Failure> {
     let failed = |error: Errno| Failure::of(&error.into());
-    let seen = fstat(pinned).map_err(failed)?;
-    match FileType::from_raw_mode(seen.st_mode) {
+    let pinned_stat = fstat(pinned).map_err(failed)?;
+    match FileType::from_raw_mode(pinned_stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Symlink => return Err(Failure::Refused(Refusal::Link)),
         _ => return Err(Failure::Refused(Refusal::NotRegular)),
@@ -270,11 +270,11 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
     if is_of_kernel(pinned) {
         return Err(Failure::Refused(Refusal::NotRegular));
     }
-    check(&seen, pinned).map_err(Failure::Refused)?;
+    check(&pinned_stat, pinned).map_err(Failure::Refused)?;
     // A lease on a file blocks open(2), but not with O_NONBLOCK.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = open(format!("/proc/self/fd/{}", pinned.as_raw_fd()), flags, Mode::empty()).map_err(failed)?;
-    let now = fstat(&opened).map_err(failed)?;
+    let opened_stat = fstat(&opened).map_err(failed)?;
     let identity = |stat: &Stat| {
         (
             stat.st_dev,
@@ -283,7 +283,7 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
             FileType::from_raw_mode(stat.st_mode),
         )
     };
-    if identity(&now) != identity(&seen) {
+    if identity(&opened_stat) != identity(&pinned_stat) {
         return Err(Failure::Refused(Refusal::Exchanged));
     }
     Ok(opened.into())
@@ -353,14 +353,14 @@ mod tests {
         receiver.recv_timeout(Duration::from_mins(1)).expect("the call blocks")
     }
 
-    fn count(opener: &Opener, why: Refusal) -> u64 {
+    fn count(opener: &Opener, reason: Refusal) -> u64 {
         assert_eq!(
             opener.refused().iter().sum::<u64>(),
-            opener.refused()[why as usize],
+            opener.refused()[reason as usize],
             "files were refused for other reasons than {}",
-            why.name()
+            reason.name()
         );
-        opener.refused()[why as usize]
+        opener.refused()[reason as usize]
     }
 
     fn text(file: Option<File>) -> Option<String> {
@@ -372,24 +372,24 @@ mod tests {
     #[test]
     fn what_is_no_regular_file_is_passed_over_and_nobody_waits() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        pipe(Path::new(&at("pipe")));
-        let _socket = UnixListener::bind(at("socket")).unwrap();
-        std::fs::create_dir(at("folder")).unwrap();
-        symlink(at("pipe"), at("link")).unwrap();
+        let path_of = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        pipe(Path::new(&path_of("pipe")));
+        let _socket = UnixListener::bind(path_of("socket")).unwrap();
+        std::fs::create_dir(path_of("folder")).unwrap();
+        symlink(path_of("pipe"), path_of("link")).unwrap();
         let paths = [
-            at("pipe"),
-            at("socket"),
-            at("folder"),
-            at("link"),
+            path_of("pipe"),
+            path_of("socket"),
+            path_of("folder"),
+            path_of("link"),
             "/dev/zero".to_owned(),
             "/proc/version".to_owned(),
             "/sys/kernel/notes".to_owned(),
         ];
         let opener = Opener::new().unwrap();
-        let (requested, places) = (opener.clone(), paths.clone());
+        let (requested, checked_paths) = (opener.clone(), paths.clone());
         without_waiting(move || {
-            for path in places {
+            for path in checked_paths {
                 for root in [Root::Own, Root::Process(own())] {
                     assert!(
                         requested.open_at(root, &path, AllowedFile::FileOrLink, None).is_none(),
@@ -402,7 +402,7 @@ mod tests {
         // A missing file is not a refusal.
         assert!(
             opener
-                .open_at(Root::Own, &at("none"), AllowedFile::File, None)
+                .open_at(Root::Own, &path_of("none"), AllowedFile::File, None)
                 .is_none()
         );
         assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
@@ -455,20 +455,20 @@ mod tests {
         assert_eq!(text(file.ok()).as_deref(), Some("good"));
 
         // The opener never opens the pipe, even if another thread exchanges the files as fast as it can.
-        let (other, beside) = (folder.path().join("other"), folder.path().join("beside"));
+        let (other, spare) = (folder.path().join("other"), folder.path().join("beside"));
         std::fs::write(&other, "good").unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let swapping = std::thread::spawn({
+        let swapper = std::thread::spawn({
             let (path, stop) = (path.clone(), stop.clone());
             move || {
                 while !stop.load(Ordering::Relaxed) {
-                    for (from, to) in [(&path, &beside), (&other, &path), (&path, &other), (&beside, &path)] {
+                    for (from, to) in [(&path, &spare), (&other, &path), (&path, &other), (&spare, &path)] {
                         std::fs::rename(from, to).unwrap();
                     }
                 }
             }
         });
-        let seen = without_waiting(move || {
+        let refused_count = without_waiting(move || {
             let opener = Opener::default();
             // On a busy machine it may take long until the other thread runs.
             for round in 0..1_000_000 {
@@ -481,8 +481,8 @@ mod tests {
             count(&opener, Refusal::NotRegular)
         });
         stop.store(true, Ordering::Relaxed);
-        swapping.join().unwrap();
-        assert!(seen > 0, "the opener never reached the pipe");
+        swapper.join().unwrap();
+        assert!(refused_count > 0, "the opener never reached the pipe");
     }
 
     #[test]
@@ -495,16 +495,16 @@ mod tests {
         assert_eq!(text(opener.open_mapped(own(), &line)).as_deref(), Some("good"));
         // Another device may have a file with the same inode number.
         let (major, minor) = line.device;
-        let elsewhere = MapsLine {
+        let other_device = MapsLine {
             device: (major, minor + 1),
             ..line.clone()
         };
-        assert!(opener.open_mapped(own(), &elsewhere).is_none());
-        let another = MapsLine {
+        assert!(opener.open_mapped(own(), &other_device).is_none());
+        let other_inode = MapsLine {
             inode: line.inode + 1,
             ..line.clone()
         };
-        assert!(opener.open_mapped(own(), &another).is_none());
+        assert!(opener.open_mapped(own(), &other_inode).is_none());
         assert_eq!(count(&opener, Refusal::Exchanged), 2);
 
         // The opener reads the file that a process has mapped, whatever file is at the path by now. It does not mistake
@@ -528,7 +528,7 @@ mod tests {
             pid: child.id(),
             start: crate::proc::start(child.id()),
         };
-        let later = ProcessKey {
+        let later_process = ProcessKey {
             start: key.start + 1_000_000_000,
             ..key
         };
@@ -536,7 +536,7 @@ mod tests {
         let lengths = without_waiting({
             let (opener, line) = (opener.clone(), line.clone());
             move || {
-                [key, later].map(|key| {
+                [key, later_process].map(|key| {
                     opener
                         .open_mapped(key, &line)
                         .map(|file| file.metadata().unwrap().len())
@@ -552,8 +552,8 @@ mod tests {
     #[test]
     fn a_link_leads_to_the_file_of_its_own_world() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        std::fs::write(at("secret"), "ours").unwrap();
+        let path_of = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(path_of("secret"), "ours").unwrap();
         let script = "mount -t tmpfs none \"$0\" && cd \"$0\" && echo theirs > secret && ln -s \"$0/secret\" link \
                       && ln -s ../../../../../../../../../../\"$0/secret\" climbing && echo ready && exec sleep 600";
         let mut child = Command::new("unshare")
@@ -562,21 +562,21 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = String::new();
+        let mut output = String::new();
         BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut said)
+            .read_line(&mut output)
             .unwrap();
-        assert_eq!(said, "ready\n");
+        assert_eq!(output, "ready\n");
         let root = Root::Process(ProcessKey { pid: child.id(), ..OWN });
         let opener = Opener::default();
-        let found =
-            ["link", "climbing"].map(|name| text(opener.open_at(root, &at(name), AllowedFile::FileOrLink, None)));
+        let contents =
+            ["link", "climbing"].map(|name| text(opener.open_at(root, &path_of(name), AllowedFile::FileOrLink, None)));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(found, [Some("theirs\n".to_owned()), Some("theirs\n".to_owned())]);
+        assert_eq!(contents, [Some("theirs\n".to_owned()), Some("theirs\n".to_owned())]);
         assert!(
             opener
-                .open_at(root, &at("link"), AllowedFile::FileOrLink, None)
+                .open_at(root, &path_of("link"), AllowedFile::FileOrLink, None)
                 .is_none(),
             "a file of an ended process was opened"
         );

@@ -32,7 +32,7 @@ const STACK_SWITCHES: [&str; 5] = [
 
 /// Returns `table` with new rows in the address range of Go's functions.
 pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, table: Table) -> Table {
-    let mut over = Vec::new();
+    let mut go_rows = Vec::new();
     let mut offsets = Vec::new();
     let mut pieces = 0_usize;
     let mut range: Option<(u64, u64)> = None;
@@ -63,22 +63,25 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             // The unwinder looks up a return address at the byte before it. For a function to which signal handlers
             // return, `rows` therefore begins the row one byte before the function.
             described.is_signal_return = plain == "sigreturn__sigaction" || plain == "sigreturn";
-            let named = |list: &[&str]| list.iter().any(|known| known.strip_prefix("runtime.") == Some(plain));
+            let named = |list: &[&str]| {
+                list.iter()
+                    .any(|full_name| full_name.strip_prefix("runtime.") == Some(plain))
+            };
             described.is_top |= named(&OUTERMOST_FUNCTIONS) && !function.switches;
             described.switches |= named(&STACK_SWITCHES);
         }
-        rows(arch, &described, &mut over);
+        rows(arch, &described, &mut go_rows);
         range = Some(range.map_or((function.start, function.end), |(start, end)| {
             (start.min(function.start), end.max(function.end))
         }));
-        if over.len() > MAX_ROWS || pieces > MAX_PIECES {
+        if go_rows.len() > MAX_ROWS || pieces > MAX_PIECES {
             tracing::debug!("Go's function table is too large");
             return table;
         }
     }
     let Some((start, end)) = range else { return table };
     match (u32::try_from(start), u32::try_from(end)) {
-        (Ok(start), Ok(end)) => table.overlay(over, start, end),
+        (Ok(start), Ok(end)) => table.overlay(go_rows, start, end),
         _ => table,
     }
 }

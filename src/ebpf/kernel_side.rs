@@ -17,11 +17,11 @@ pub(crate) struct KernelSide {
     /// `None` if there is no BPF program.
     maps: Option<KernelMaps>,
     /// Processes to ignore that are not written to the kernel maps yet.
-    to_ignore: HashSet<u32>,
+    pending_ignored: HashSet<u32>,
     /// Processes that the BPF program ignores.
     ignored: HashSet<u32>,
     /// Ids that were ignored and belong to other processes by now.
-    to_restore: Vec<u32>,
+    pending_restored: Vec<u32>,
     /// The mappings entry that all ignored processes share.
     ignored_map: Option<MapData>,
     /// The empty table that all files without rows share.
@@ -33,9 +33,9 @@ impl KernelSide {
     pub(super) fn new(maps: Option<KernelMaps>) -> Self {
         Self {
             maps,
-            to_ignore: HashSet::new(),
+            pending_ignored: HashSet::new(),
             ignored: HashSet::new(),
-            to_restore: Vec::new(),
+            pending_restored: Vec::new(),
             ignored_map: None,
             no_rows: None,
         }
@@ -43,19 +43,19 @@ impl KernelSide {
 
     /// Ignores a process from the next write on.
     pub(super) fn ignore(&mut self, pid: u32) {
-        self.to_ignore.insert(pid);
+        self.pending_ignored.insert(pid);
     }
 
     /// Returns true for a process that is ignored, or that the next write will ignore.
     pub(crate) fn is_ignored(&self, pid: u32) -> bool {
-        self.to_ignore.contains(&pid) || self.ignored.contains(&pid)
+        self.pending_ignored.contains(&pid) || self.ignored.contains(&pid)
     }
 
     /// Stops ignoring `pid`, because the process has ended or the id belongs to another process now.
     pub(crate) fn end_ignoring(&mut self, pid: u32) {
-        self.to_ignore.remove(&pid);
+        self.pending_ignored.remove(&pid);
         if self.ignored.remove(&pid) {
-            self.to_restore.push(pid);
+            self.pending_restored.push(pid);
         }
     }
 
@@ -67,7 +67,7 @@ impl KernelSide {
         };
         for (id, change) in changes {
             let key = id.table_key();
-            if change == TableChange::Gone {
+            if change == TableChange::Dropped {
                 // The table may have no entry.
                 let _ = maps.tables.remove(&key);
                 continue;
@@ -89,8 +89,8 @@ impl KernelSide {
                 }
             }
             if self.no_rows.is_none() {
-                let none: Line = Default::default();
-                self.no_rows = array("rows", &[none]).ok();
+                let empty_line: Line = Default::default();
+                self.no_rows = array("rows", &[empty_line]).ok();
             }
             if let Some(rows) = &self.no_rows {
                 // If this fails, the BPF program continues to copy stacks.
@@ -106,19 +106,19 @@ impl KernelSide {
         reason = "each process has its own entry in the kernel maps"
     )]
     pub(crate) fn write_processes(&mut self, processes: &mut HashMap<u32, Process>) {
-        let to_restore = std::mem::take(&mut self.to_restore);
-        let to_ignore = std::mem::take(&mut self.to_ignore);
+        let restored_pids = std::mem::take(&mut self.pending_restored);
+        let ignored_pids = std::mem::take(&mut self.pending_ignored);
         let Some(maps) = &mut self.maps else {
             return;
         };
-        for pid in to_restore {
+        for pid in restored_pids {
             // The entry is missing if it was removed at the end of an earlier process with the same id.
             let _ = maps.processes.remove(&pid);
         }
-        if !to_ignore.is_empty() && self.ignored_map.is_none() {
+        if !ignored_pids.is_empty() && self.ignored_map.is_none() {
             self.ignored_map = array("mappings", &[KernelMapping::header(KernelMapping::IGNORED)]).ok();
         }
-        for pid in to_ignore {
+        for pid in ignored_pids {
             // If this fails, the worker drops the ticks of the process itself.
             if let Some(map) = &self.ignored_map
                 && maps.processes.insert(pid, map, 0).is_ok()

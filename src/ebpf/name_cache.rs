@@ -31,7 +31,7 @@ pub struct NameCache {
     /// Number of the current window, stored with entries when they are used.
     pub age: u64,
     /// Work spent in this window.
-    spent: WindowWork,
+    work: WindowWork,
 }
 
 /// The work that untrusted files have caused in a window. It is limited, because the memory budget applies only when a
@@ -88,14 +88,14 @@ impl NameCache {
             budget,
             opener,
             age: 0,
-            spent: WindowWork::default(),
+            work: WindowWork::default(),
         }
     }
 
     /// Looks up the names of the unknown `addresses`. Returns all known names of the binary.
-    pub(crate) fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
+    pub(crate) fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], mode: Demangle) -> &Ranges {
         if self.needs_read(id, binary, addresses) {
-            self.read(id, binary, addresses, how);
+            self.read(id, binary, addresses, mode);
         }
         let file = self.files.entry(id).or_default();
         file.last_window = self.age;
@@ -105,9 +105,9 @@ impl NameCache {
     /// Returns true if the file must be read for some of the addresses and the limits allow it.
     fn needs_read(&mut self, id: FileId, binary: &Binary, addresses: &[u64]) -> bool {
         let file = self.files.entry(id).or_default();
-        let has_room = self.spent.names < MAX_NAMES && !file.names.is_full();
-        let may = has_room && (file.functions.is_some() || self.spent.read < MAX_READ_BYTES);
-        if may && self.spent.steps < MAX_STEPS && file.is_due() {
+        let has_room = self.work.names < MAX_NAMES && !file.names.is_full();
+        let may = has_room && (file.functions.is_some() || self.work.read < MAX_READ_BYTES);
+        if may && self.work.steps < MAX_STEPS && file.is_due() {
             for address in file.without_lines.drain(..) {
                 file.names.remove(address);
             }
@@ -124,10 +124,10 @@ impl NameCache {
         may
     }
 
-    fn read(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) {
-        let with_lines = self.files.values().filter(|file| file.next_lookup.is_some()).count();
+    fn read(&mut self, id: FileId, binary: &Binary, addresses: &[u64], mode: Demangle) {
+        let lookup_count = self.files.values().filter(|file| file.next_lookup.is_some()).count();
         let file = self.files.entry(id).or_default();
-        let left = MAX_STEPS.saturating_sub(self.spent.steps);
+        let left = MAX_STEPS.saturating_sub(self.work.steps);
         let mut lines = LineLimits {
             steps: if file.is_due() { left } else { 0 },
             time: None,
@@ -135,37 +135,37 @@ impl NameCache {
         let is_new = file.functions.is_none();
         let functions = file.functions.get_or_insert_with(|| binary.functions(&self.opener));
         let (before, steps) = (file.names.bytes(), lines.steps);
-        let without = functions.resolve(addresses, how, &mut file.names, &mut lines);
-        file.without_lines.extend(without);
-        self.spent.names += file.names.bytes().saturating_sub(before);
-        self.spent.steps += steps - lines.steps;
+        let addresses_without_lines = functions.resolve(addresses, mode, &mut file.names, &mut lines);
+        file.without_lines.extend(addresses_without_lines);
+        self.work.names += file.names.bytes().saturating_sub(before);
+        self.work.steps += steps - lines.steps;
         if let Some(time) = lines.time {
             // With this wait, the look-ups of all files together use `LINES_SHARE` of a CPU.
             let wait = time
                 .div_f64(LINES_SHARE)
-                .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));
+                .saturating_mul(u32::try_from(lookup_count.max(1)).unwrap_or(u32::MAX));
             file.next_lookup = Some(Instant::now() + wait.min(MAX_LINES_DELAY));
         }
         if is_new {
-            self.spent.read += functions.read;
+            self.work.read += functions.read;
             self.drop_indexes(MAX_INDEXES.max(self.budget.indexes()), MAX_OPEN, Some(id));
         }
     }
 
     /// Returns the names of code that a process generated, for sorted `addresses`.
     pub(crate) fn resolve_run_time(&mut self, process: &ProcessInfo, addresses: &[u64]) -> &Ranges {
-        let has_room = self.spent.names < MAX_NAMES;
-        let (names, more) = self.run_times.resolve(process, addresses, self.age, has_room);
-        self.spent.names += more;
+        let has_room = self.work.names < MAX_NAMES;
+        let (names, added_bytes) = self.run_times.resolve(process, addresses, self.age, has_room);
+        self.work.names += added_bytes;
         names
     }
 
     /// Counts a process that gets names of kernel functions only, because the window's earlier profiles have reached
-    /// their limit in bytes. `said` limits the log to one message per window.
-    pub(crate) fn count_omission(&self, process: &ProcessInfo, said: &LoggedOmissions) {
+    /// their limit in bytes. `logged` limits the log to one message per window.
+    pub(crate) fn count_omission(&self, process: &ProcessInfo, logged: &LoggedOmissions) {
         self.opener
             .bounds
-            .count_omission(Omission::Names, said, &process.executable);
+            .count_omission(Omission::Names, logged, &process.executable);
     }
 
     /// Looks up the kernel functions at all `addresses` whose names are not known yet.
@@ -218,10 +218,10 @@ impl NameCache {
     /// Ends a window. Drops the names and indexes that exceed the budget, least recently used first.
     pub fn end_window(&mut self) {
         self.age += 1;
-        let mut held: Vec<(Holder, u64, usize)> = self.held_names().collect();
-        held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
-        let mut names: usize = held.iter().map(|(_, _, bytes)| bytes).sum();
-        for (holder, _, bytes) in held {
+        let mut holders: Vec<(Holder, u64, usize)> = self.held_names().collect();
+        holders.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
+        let mut names: usize = holders.iter().map(|(_, _, bytes)| bytes).sum();
+        for (holder, _, bytes) in holders {
             if names <= self.budget.names() {
                 break;
             }
@@ -241,28 +241,28 @@ impl NameCache {
         self.files
             .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
         self.run_times.end_window();
-        self.spent = WindowWork::default();
+        self.work = WindowWork::default();
     }
 
     /// Drops indexes, least recently used first, until at most `bytes` bytes and at most `open` open files remain.
     fn drop_indexes(&mut self, bytes: usize, open: usize, except: Option<FileId>) {
-        let mut held = self.index_bytes();
+        let mut index_bytes = self.index_bytes();
         let files = self.files.iter().filter(|(_, file)| file.functions.is_some());
         let files = files.map(|(id, file)| (file.last_window, *id));
         let mut by_age: Vec<(u64, FileId)> = files.chain([(self.kernel.last_window, FileId::KERNEL)]).collect();
         let mut count = by_age.len() - 1;
         by_age.sort_unstable();
         for (_, id) in by_age.into_iter().filter(|(_, id)| Some(*id) != except) {
-            if held <= bytes && count <= open {
+            if index_bytes <= bytes && count <= open {
                 break;
             }
             if id == FileId::KERNEL {
-                if held > bytes {
-                    held -= self.kernel.list_bytes();
+                if index_bytes > bytes {
+                    index_bytes -= self.kernel.list_bytes();
                     self.kernel.symbols = None;
                 }
             } else if let Some(file) = self.files.get_mut(&id) {
-                held -= file.index_bytes();
+                index_bytes -= file.index_bytes();
                 count -= 1;
                 file.functions = None;
             }
@@ -281,7 +281,7 @@ enum Holder {
 impl FileNames {
     /// Returns true if lines may be looked up again.
     fn is_due(&self) -> bool {
-        self.next_lookup.is_none_or(|again| Instant::now() >= again)
+        self.next_lookup.is_none_or(|time| Instant::now() >= time)
     }
 
     fn index_bytes(&self) -> usize {
@@ -408,11 +408,11 @@ mod tests {
                 std::fs::hard_link(self.folder.path().join("0"), &path).unwrap();
             }
             let line = crate::proc::MapsLine::of_file(&path);
-            let own = ProcessKey {
+            let own_process = ProcessKey {
                 pid: std::process::id(),
                 start: 0,
             };
-            Binary::open(&self.opener, own, &line)
+            Binary::open(&self.opener, own_process, &line)
         }
 
         fn left_out(&self) -> u64 {
@@ -429,13 +429,13 @@ mod tests {
     fn names_and_bytes_of_all_files_have_a_bound_within_a_window_and_come_in_the_next_one() {
         let programs = Programs::new();
         let (one, other) = (programs.open(0), programs.open(1));
-        let spend: [fn(&mut WindowWork); 2] = [|spent| spent.names = MAX_NAMES, |spent| spent.read = MAX_READ_BYTES];
+        let spend: [fn(&mut WindowWork); 2] = [|work| work.names = MAX_NAMES, |work| work.read = MAX_READ_BYTES];
         for (index, spend) in spend.into_iter().enumerate() {
             let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
             assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
-            let spent = &cache.spent;
-            assert!(spent.names > 0 && spent.read > 64, "{spent:?}");
-            spend(&mut cache.spent);
+            let work = &cache.work;
+            assert!(work.names > 0 && work.read > 64, "{work:?}");
+            spend(&mut cache.work);
             assert_eq!(
                 name(&mut cache, 20, &one, 0x1000).as_deref(),
                 Some("work"),
@@ -454,17 +454,17 @@ mod tests {
         let programs = Programs::new();
         let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
         let one = programs.open(0);
-        cache.spent.steps = MAX_STEPS;
+        cache.work.steps = MAX_STEPS;
         assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
-        let state = |cache: &NameCache| {
+        let lookup_state = |cache: &NameCache| {
             let file = &cache.files[&FileId(20)];
             (file.without_lines.len(), file.next_lookup.is_some())
         };
-        assert_eq!(state(&cache), (1, false));
+        assert_eq!(lookup_state(&cache), (1, false));
         cache.end_window();
         assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
-        assert_eq!(state(&cache), (0, true));
-        assert!(cache.spent.steps > 0);
+        assert_eq!(lookup_state(&cache), (0, true));
+        assert!(cache.work.steps > 0);
     }
 
     #[test]
@@ -472,10 +472,10 @@ mod tests {
         let programs = Programs::new();
         let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
         let indexes = |cache: &NameCache| {
-            let held = cache.files.iter().filter(|(_, file)| file.functions.is_some());
-            let mut held: Vec<u32> = held.map(|(id, _)| id.0).collect();
-            held.sort_unstable();
-            held
+            let ids = cache.files.iter().filter(|(_, file)| file.functions.is_some());
+            let mut ids: Vec<u32> = ids.map(|(id, _)| id.0).collect();
+            ids.sort_unstable();
+            ids
         };
         let binaries: Vec<Binary> = (0..4).map(|number| programs.open(number)).collect();
         for (number, binary) in binaries.iter().enumerate() {

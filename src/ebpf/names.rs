@@ -89,7 +89,7 @@ impl<'a> Namer<'a> {
 
     /// Looks up the unknown functions of some stacks. All addresses of a binary are looked up together, because
     /// reading its line numbers is expensive.
-    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &FrameSources) {
+    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, sources: &FrameSources) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
             .flat_map(|stacks| stacks.weights.keys())
@@ -98,7 +98,7 @@ impl<'a> Namer<'a> {
             by_file.entry(frame.file).or_default().insert(frame.address);
         }
         for (file, addresses) in by_file {
-            if let Some(binary) = places.binaries.get(&file) {
+            if let Some(binary) = sources.binaries.get(&file) {
                 let mut addresses: Vec<u64> = addresses.into_iter().collect();
                 addresses.sort_unstable();
                 self.cache.resolve(file, binary, &addresses, self.style.demangle);
@@ -108,10 +108,10 @@ impl<'a> Namer<'a> {
 
     /// Returns the profile of some processes as uncompressed pprof bytes. The sample type is `cpu` in nanoseconds.
     #[expect(clippy::iter_over_hash_type, reason = "samples of a profile have no order")]
-    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &FrameSources, span: Span) -> Vec<u8> {
+    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], sources: &FrameSources, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
             .iter()
-            .map(|(process, stacks)| self.names(process, stacks, places))
+            .map(|(process, stacks)| self.names(process, stacks, sources))
             .collect();
         let cpu = ValueType {
             kind: "cpu",
@@ -131,7 +131,7 @@ impl<'a> Namer<'a> {
         for ((process, stacks), named) in parts.iter().zip(&named) {
             let mut locations: HashMap<Frame, u32> = HashMap::with_capacity(named.len());
             for (frame, calls) in named {
-                let binary = places.binaries.get(&frame.file);
+                let binary = sources.binaries.get(&frame.file);
                 let mapping = binary.map_or(Location::NO_MAPPING, |binary| {
                     // True if the source lines of some code of the binary are known.
                     let has_lines = calls.iter().any(|call| call.line > 0);
@@ -153,7 +153,7 @@ impl<'a> Namer<'a> {
                     let location = if frame.file == FileId::COMM {
                         comm = usize::try_from(frame.address)
                             .ok()
-                            .and_then(|index| places.comms.get(index));
+                            .and_then(|index| sources.comms.get(index));
                         comm.filter(|_| as_frame).map(|name| builder.named(name))
                     } else {
                         locations.get(frame).copied()
@@ -175,7 +175,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Returns every address of the stacks with its name.
-    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &FrameSources) -> Vec<(Frame, Arc<[Call]>)> {
+    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, sources: &FrameSources) -> Vec<(Frame, Arc<[Call]>)> {
         let mut frames: Vec<Frame> = stacks
             .weights
             .keys()
@@ -198,7 +198,7 @@ impl<'a> Namer<'a> {
                 _ if !has_room => None,
                 FileId::ANONYMOUS | FileId::TRAMPOLINES => Some(self.cache.resolve_run_time(process, &addresses)),
                 FileId::UNKNOWN => None,
-                file => places
+                file => sources
                     .binaries
                     .get(&file)
                     .map(|binary| self.cache.resolve(file, binary, &addresses, self.style.demangle)),
@@ -215,7 +215,7 @@ impl<'a> Namer<'a> {
             for (frame, calls) in group.iter().zip(resolved) {
                 named.push((
                     *frame,
-                    calls.unwrap_or_else(|| Arc::new([Call::named(placeholder(*frame, places))])),
+                    calls.unwrap_or_else(|| Arc::new([Call::named(placeholder(*frame, sources))])),
                 ));
             }
         }
@@ -238,13 +238,13 @@ fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
 }
 
 /// Returns the text for an address without a name.
-fn placeholder(frame: Frame, places: &FrameSources) -> Arc<str> {
+fn placeholder(frame: Frame, sources: &FrameSources) -> Arc<str> {
     match frame.file {
         FileId::KERNEL => "[kernel]".into(),
         FileId::ANONYMOUS | FileId::TRAMPOLINES => "[anonymous]".into(),
         FileId::UNKNOWN => "[unknown]".into(),
         file => {
-            let path = places
+            let path = sources
                 .binaries
                 .get(&file)
                 .map(|binary| binary.path.clone())

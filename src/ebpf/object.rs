@@ -44,8 +44,8 @@ pub enum StartError {
     )]
     Files(io::Error),
     /// A file of the system, or a new thread, is not available.
-    #[error("{what} is not available: {error}")]
-    System { what: &'static str, error: io::Error },
+    #[error("{resource} is not available: {error}")]
+    System { resource: &'static str, error: io::Error },
 }
 
 impl StartError {
@@ -132,7 +132,7 @@ pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), S
         bpf.take_map(name)
             .ok_or_else(|| StartError::Load(format!("the object has no map {name}")))
     };
-    let wrong = |error: aya::maps::MapError| StartError::Load(chain(&error));
+    let load_error = |error: aya::maps::MapError| StartError::Load(chain(&error));
     let program = perf_program(&mut bpf)?
         .fd()
         .map_err(|error| StartError::Load(chain(&error)))?
@@ -140,12 +140,12 @@ pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), S
         .try_clone_to_owned()
         .map_err(|error| StartError::Load(error.to_string()))?;
     let maps = KernelMaps {
-        processes: HashOfMaps::try_from(take(&mut bpf, "processes")?).map_err(wrong)?,
-        tables: HashOfMaps::try_from(take(&mut bpf, "tables")?).map_err(wrong)?,
+        processes: HashOfMaps::try_from(take(&mut bpf, "processes")?).map_err(load_error)?,
+        tables: HashOfMaps::try_from(take(&mut bpf, "tables")?).map_err(load_error)?,
     };
     let side = KernelSide {
-        ring: RingBuf::try_from(take(&mut bpf, "ring")?).map_err(wrong)?,
-        scratch: PerCpuArray::try_from(take(&mut bpf, "scratch")?).map_err(wrong)?,
+        ring: RingBuf::try_from(take(&mut bpf, "ring")?).map_err(load_error)?,
+        scratch: PerCpuArray::try_from(take(&mut bpf, "scratch")?).map_err(load_error)?,
         program,
         _bpf: bpf,
     };
@@ -187,7 +187,7 @@ fn perf_program(bpf: &mut Ebpf) -> Result<&mut PerfEvent, StartError> {
 }
 
 fn read(path: &'static str) -> Result<String, StartError> {
-    std::fs::read_to_string(path).map_err(|error| StartError::System { what: path, error })
+    std::fs::read_to_string(path).map_err(|error| StartError::System { resource: path, error })
 }
 
 fn check_capabilities(status: &str) -> Result<(), StartError> {
@@ -232,8 +232,8 @@ fn chain(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     if text.len() > MAX_ERROR_BYTES {
-        let at = (text.len() - MAX_ERROR_BYTES..text.len())
-            .find(|at| text.is_char_boundary(*at))
+        let offset = (text.len() - MAX_ERROR_BYTES..text.len())
+            .find(|offset| text.is_char_boundary(*offset))
             .unwrap_or(text.len());
         let first = text
             .lines()
@@ -242,7 +242,7 @@ fn chain(error: &dyn std::error::Error) -> String {
             .chars()
             .take(120)
             .collect::<String>();
-        text = format!("{first} ... {}", &text[at..]);
+        text = format!("{first} ... {}", &text[offset..]);
     }
     text
 }

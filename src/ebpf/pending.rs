@@ -48,9 +48,9 @@ pub(crate) struct Waiting {
     /// CPU time in nanoseconds that the tick stands for.
     pub period: u64,
     stack: OwnedSnapshot,
-    waited: u32,
+    wait_count: u32,
     /// The file whose table the walk needs next.
-    needs: Option<FileId>,
+    needed_file: Option<FileId>,
 }
 
 impl Waiting {
@@ -63,8 +63,8 @@ impl Waiting {
             kernel: record.kernel().iter().collect(),
             period: record.period,
             stack: snapshot.into(),
-            waited: 0,
-            needs: None,
+            wait_count: 0,
+            needed_file: None,
         }
     }
 
@@ -129,37 +129,37 @@ impl Pending {
     /// queue exceeds its limit. With [`WalkPass::Force`], walks all stacks. `spare` bytes may be used in addition to
     /// the limit.
     pub(super) fn walk(&mut self, files: &mut Files, pass: WalkPass, spare: usize) -> Vec<Walked> {
-        let mut walked = Vec::new();
+        let mut walked_stacks = Vec::new();
         for _ in 0..self.queue.len() {
             let Some(mut waiting) = self.queue.pop_front() else {
                 break;
             };
-            waiting.waited += u32::from(pass == WalkPass::Batch);
-            let is_forced = pass == WalkPass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
+            waiting.wait_count += u32::from(pass == WalkPass::Batch);
+            let is_forced = pass == WalkPass::Force || waiting.wait_count > MAX_WAIT || self.bytes > self.limit + spare;
             // The event of a new mapping may arrive one batch later, so each stack waits for a second batch.
-            let is_early = pass == WalkPass::Batch && waiting.waited < 2;
-            let waits = is_early || waiting.needs.is_some_and(|file| !files.request_table(file));
-            if waits && !is_forced {
+            let is_early = pass == WalkPass::Batch && waiting.wait_count < 2;
+            let is_waiting = is_early || waiting.needed_file.is_some_and(|file| !files.request_table(file));
+            if is_waiting && !is_forced {
                 self.queue.push_back(waiting);
                 continue;
             }
             let mut addresses = Vec::new();
-            let (stop, needs) = waiting.walk(files, &mut addresses);
-            if let Some(file) = needs {
+            let (stop, needed_file) = waiting.walk(files, &mut addresses);
+            if let Some(file) = needed_file {
                 files.request_table(file);
                 if !is_forced {
-                    waiting.needs = Some(file);
+                    waiting.needed_file = Some(file);
                     self.queue.push_back(waiting);
                     continue;
                 }
             }
             self.bytes = self.bytes.saturating_sub(waiting.size());
-            walked.push(Walked {
+            walked_stacks.push(Walked {
                 waiting,
                 addresses,
                 stop,
             });
         }
-        walked
+        walked_stacks
     }
 }

@@ -28,8 +28,8 @@ type TrackedRegisters = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
 /// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests on
 /// either architecture can cover the code for both.
-fn arrange(copied: &[u64]) -> Option<TrackedRegisters> {
-    match *copied {
+fn arrange(registers: &[u64]) -> Option<TrackedRegisters> {
+    match *registers {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {
             let dwarf = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];
             Some((ip, sp, bp, bx, dwarf))
@@ -67,29 +67,29 @@ pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
         let address = u64::from_ne_bytes(*address);
         // Values in the last page of the address space are context markers and not addresses.
         if address < u64::MAX - 4095
-            && let Some(place) = kernel.get_mut(kernel_frames)
+            && let Some(slot) = kernel.get_mut(kernel_frames)
         {
-            *place = address;
+            *slot = address;
             kernel_frames += 1;
         }
     }
     let kernel = kernel.get(..kernel_frames)?;
-    let mut at = chain_end;
-    let abi = u64_at(body, at)?;
-    at += 8;
+    let mut offset = chain_end;
+    let abi = u64_at(body, offset)?;
+    offset += 8;
     let mut registers = [0_u64; COPIED];
     if abi != 0 {
         for register in &mut registers {
-            *register = u64_at(body, at)?;
-            at += 8;
+            *register = u64_at(body, offset)?;
+            offset += 8;
         }
     }
-    let copied = usize::try_from(u64_at(body, at)?).ok()?;
-    at += 8;
+    let copied_bytes = usize::try_from(u64_at(body, offset)?).ok()?;
+    offset += 8;
     let mut stack: &[u8] = &[];
-    if copied > 0 {
-        let bytes = body.get(at..at.checked_add(copied)?)?;
-        let used = usize::try_from(u64_at(body, at + copied)?).ok()?;
+    if copied_bytes > 0 {
+        let bytes = body.get(offset..offset.checked_add(copied_bytes)?)?;
+        let used = usize::try_from(u64_at(body, offset + copied_bytes)?).ok()?;
         stack = bytes.get(..used.min(bytes.len()))?;
     }
     let head = Head { time, pid, tid, period };
@@ -126,13 +126,13 @@ mod tests {
         body(&[0, 0])
     }
 
-    /// Creates a sample of a kernel stack, with `more` words after it.
-    fn body(more: &[u64]) -> Vec<u8> {
+    /// Creates a sample of a kernel stack, with `extra_words` after it.
+    fn body(extra_words: &[u64]) -> Vec<u8> {
         let mut body = Vec::new();
         body.extend_from_slice(&7_u32.to_ne_bytes());
         body.extend_from_slice(&8_u32.to_ne_bytes());
         let words = [1000, 5_000_000, 3, u64::MAX - 127, 0xffff_0001, 0xffff_0002];
-        for word in words.iter().chain(more) {
+        for word in words.iter().chain(extra_words) {
             body.extend_from_slice(&word.to_ne_bytes());
         }
         body
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn a_short_sample_is_refused_and_nothing_is_written() {
-        let whole = with_registers();
-        for length in 0..whole.len() {
+        let sample = with_registers();
+        for length in 0..sample.len() {
             let mut out = Vec::new();
-            assert_eq!(encode(&whole[..length], &mut out), None, "{length} bytes");
+            assert_eq!(encode(&sample[..length], &mut out), None, "{length} bytes");
             assert!(out.is_empty());
         }
     }

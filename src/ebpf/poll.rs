@@ -90,8 +90,8 @@ impl Poller {
     /// Opens the clock of a CPU.
     pub(crate) fn open_cpu(&mut self, cpu: u32) -> Result<(), StartError> {
         let failed = |error| StartError::PerfEvent { cpu, error };
-        if let std::collections::hash_map::Entry::Vacant(place) = self.bands.entry(cpu) {
-            place.insert(SideBand::open(cpu).map_err(failed)?);
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.bands.entry(cpu) {
+            entry.insert(SideBand::open(cpu).map_err(failed)?);
         }
         let period = period_of(self.hertz.load(Ordering::Relaxed));
         let old = match &mut self.source {
@@ -119,8 +119,8 @@ impl Poller {
 
     /// Runs until the sender of the requests is dropped, or the worker has ended.
     pub(super) fn run(mut self, orders: &Receiver<PollRequest>) {
-        let own = self.cost.thread();
-        let mut governed = (Instant::now(), self.nanos_used());
+        let thread_cost = self.cost.thread();
+        let mut last_measurement = (Instant::now(), self.nanos_used());
         let mut is_finished = false;
         loop {
             let order = orders.recv_timeout(if self.is_calm {
@@ -137,29 +137,29 @@ impl Poller {
                 Ok(PollRequest::Finish(reply)) => {
                     is_finished = true;
                     self.drain(Amount::Everything);
-                    let closing = match &self.source {
+                    let cpus = match &self.source {
                         Source::Program { clocks, .. } => clocks.keys().copied().collect::<Vec<_>>(),
                         Source::Events { .. } => Vec::new(),
                     };
-                    for cpu in closing {
+                    for cpu in cpus {
                         self.close_cpu(cpu);
                     }
                     self.drain(Amount::Everything) && self.end_window(reply, NextWindow::Nothing)
                 }
                 #[cfg(test)]
-                Ok(PollRequest::Hold(until)) => self.work.send(Work::Hold(until)).is_ok(),
+                Ok(PollRequest::Hold(release)) => self.work.send(Work::Hold(release)).is_ok(),
             };
             if !is_open {
                 return;
             }
-            own.note();
-            let elapsed = governed.0.elapsed();
+            thread_cost.note();
+            let elapsed = last_measurement.0.elapsed();
             // After the last window the clocks stay closed, so no clock is opened for a new CPU.
             if elapsed >= GOVERN_INTERVAL && !is_finished {
                 let used = self.nanos_used();
-                self.govern(used.saturating_sub(governed.1) as f64 / elapsed.as_nanos() as f64);
+                self.govern(used.saturating_sub(last_measurement.1) as f64 / elapsed.as_nanos() as f64);
                 self.follow_cpus();
-                governed = (Instant::now(), used);
+                last_measurement = (Instant::now(), used);
             }
         }
     }

@@ -21,9 +21,9 @@ impl ProcessKey {
     /// Fails if the process has ended. On success, every file below `/proc/PID` that the caller has already opened
     /// belongs to this process.
     pub fn check(self) -> io::Result<()> {
-        let now = start(self.pid);
+        let current_start = start(self.pid);
         // `/proc` has a resolution of a hundredth of a second.
-        if now == 0 || (self.start != 0 && now / TICK != self.start / TICK) {
+        if current_start == 0 || (self.start != 0 && current_start / TICK != self.start / TICK) {
             return Err(rustix::io::Errno::SRCH.into());
         }
         Ok(())
@@ -174,10 +174,10 @@ pub(crate) fn container_id(pid: u32) -> String {
 /// `cri-containerd-ID.scope`, `/kubepods/.../ID`).
 pub fn container_id_of(cgroup: &str) -> &str {
     for line in cgroup.lines() {
-        let found = line
+        let container_id = line
             .rsplit(|char: char| !char.is_ascii_hexdigit())
             .find(|part| part.len() == 64);
-        if let Some(id) = found {
+        if let Some(id) = container_id {
             return id;
         }
     }
@@ -215,12 +215,12 @@ mod tests {
                     7fff1000-7fff2000 r-xp 00000000 00:00 0                                  [vdso]\n\
                     7fff3000-7fff4000 r-xp 00000000 00:1a 12                                 /memfd:x (deleted)\n";
         let lines = parse_maps(text.as_bytes()).unwrap();
-        let short: Vec<_> = lines
+        let columns: Vec<_> = lines
             .iter()
             .map(|line| (line.start, line.inode, line.path.as_str()))
             .collect();
         assert_eq!(
-            short,
+            columns,
             [
                 (0x40_0000, 173_521, "/usr/bin/my prog"),
                 (0x7f00_0000_0000, 0, ""),
@@ -239,11 +239,11 @@ mod tests {
         assert!(start > 0);
         assert!(key(start + TICK / 2).check().is_ok() && key(0).check().is_ok());
         assert!(key(start - TICK).check().is_err());
-        let gone = ProcessKey {
+        let missing_process = ProcessKey {
             pid: u32::MAX,
             start: 0,
         };
-        assert!(gone.check().is_err());
+        assert!(missing_process.check().is_err());
     }
 
     #[test]

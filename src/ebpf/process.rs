@@ -95,9 +95,9 @@ impl Process {
     /// Reads the identity of the process from `/proc`. If the process has ended, the data from events stays.
     pub(crate) fn identify(&mut self) {
         let info = Arc::make_mut(&mut self.info);
-        let set = |place: &mut String, found: String| {
-            if !found.is_empty() {
-                *place = found;
+        let set = |field: &mut String, text: String| {
+            if !text.is_empty() {
+                *field = text;
             }
         };
         set(&mut info.executable, proc::executable(info.pid));
@@ -157,7 +157,7 @@ impl Process {
         let Some(new) = self.mapping(files, line) else {
             return true;
         };
-        let is_kept = put(&mut self.image.write(), new);
+        let is_kept = insert_mapping(&mut self.image.write(), new);
         self.is_stale |= is_kept;
         if !is_kept {
             self.count_omission(files);
@@ -182,7 +182,7 @@ impl Process {
 
 /// Inserts a mapping, which replaces everything that it overlaps. Returns false, and changes nothing, if there would be
 /// too many mappings.
-fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
+fn insert_mapping(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
     // All overlapping mappings are adjacent.
     let from = mappings.partition_point(|old| old.end <= new.start);
     let to = mappings.partition_point(|old| old.start < new.end);
@@ -276,7 +276,7 @@ mod tests {
             mapping(20, 25, 4),
             mapping(0, 5, 5),
         ] {
-            assert!(put(&mut mappings, new));
+            assert!(insert_mapping(&mut mappings, new));
         }
         assert_eq!(
             mappings,
@@ -289,9 +289,9 @@ mod tests {
                 mapping(35, 40, 1)
             ]
         );
-        assert!(put(&mut mappings, mapping(0, 100, 6)));
+        assert!(insert_mapping(&mut mappings, mapping(0, 100, 6)));
         assert_eq!(mappings, [mapping(0, 100, 6)]);
-        assert_eq!(mapping_at(&mappings, 99).map(|found| found.file), Some(FileId(6)));
+        assert_eq!(mapping_at(&mappings, 99).map(|entry| entry.file), Some(FileId(6)));
         assert_eq!(mapping_at(&mappings, 100), None);
     }
 
@@ -302,10 +302,10 @@ mod tests {
             (MAX_INHERITED_MAPPINGS, MAX_INHERITED_MAPPINGS),
             (MAX_INHERITED_MAPPINGS + 1, 0),
         ] {
-            let many = (0..mappings as u64)
+            let inherited = (0..mappings as u64)
                 .map(|index| mapping(index * 10, index * 10 + 5, 1))
                 .collect();
-            parent.image = Arc::new(RwLock::new(many));
+            parent.image = Arc::new(RwLock::new(inherited));
             let child = parent.fork(2);
             assert_eq!((child.image.read().len(), child.is_doubtful), (copied, copied == 0));
         }
@@ -315,11 +315,14 @@ mod tests {
     fn more_mappings_than_are_kept_are_refused_and_nothing_breaks() {
         let mut mappings = Vec::new();
         for index in 0..MAX_MAPPINGS as u64 {
-            assert!(put(&mut mappings, mapping(index * 10, index * 10 + 5, 1)));
+            assert!(insert_mapping(&mut mappings, mapping(index * 10, index * 10 + 5, 1)));
         }
-        assert!(!put(&mut mappings, mapping(u64::MAX - 9, u64::MAX, 2)));
-        assert!(!put(&mut mappings, mapping(1, 2, 2)), "it would split one in three");
-        assert!(put(&mut mappings, mapping(0, 5, 2)));
+        assert!(!insert_mapping(&mut mappings, mapping(u64::MAX - 9, u64::MAX, 2)));
+        assert!(
+            !insert_mapping(&mut mappings, mapping(1, 2, 2)),
+            "it would split one in three"
+        );
+        assert!(insert_mapping(&mut mappings, mapping(0, 5, 2)));
         assert_eq!(mappings.len(), MAX_MAPPINGS);
     }
 }

@@ -44,7 +44,7 @@ pub struct Profiler {
 impl Profiler {
     /// Loads the BPF program and starts the clocks of all CPUs.
     pub fn start(settings: Settings) -> Result<Self, StartError> {
-        let system = |what| move |error| StartError::System { what, error };
+        let system = |resource| move |error| StartError::System { resource, error };
         let cpus = online_cpus().map_err(system("/sys/devices/system/cpu/online"))?;
         let (source, maps, engine) = source(settings, cpus.len())?;
         let opener = Opener::new().map_err(StartError::Files)?;
@@ -52,10 +52,10 @@ impl Profiler {
         let backlog = Arc::new(AtomicUsize::new(0));
         let hertz = Arc::new(AtomicU32::new(settings.hertz.max(1)));
         let (work, inbox) = channel();
-        let (orders, ordered) = channel();
-        let mut state = Worker::new(settings, maps, cost.clone(), opener.clone(), backlog.clone())
+        let (orders, poll_inbox) = channel();
+        let mut worker = Worker::new(settings, maps, cost.clone(), opener.clone(), backlog.clone())
             .map_err(system("a new thread"))?;
-        state.ignore_others().map_err(system("/proc"))?;
+        worker.ignore_others().map_err(system("/proc"))?;
         let mut poller = Poller {
             source,
             bands: HashMap::new(),
@@ -78,8 +78,8 @@ impl Profiler {
                 .spawn(run)
                 .map_err(system("a new thread"))
         };
-        threads.push(spawn("ebpf-poll", Box::new(move || poller.run(&ordered)))?);
-        threads.push(spawn("ebpf-processes", Box::new(move || state.run(&inbox)))?);
+        threads.push(spawn("ebpf-poll", Box::new(move || poller.run(&poll_inbox)))?);
+        threads.push(spawn("ebpf-processes", Box::new(move || worker.run(&inbox)))?);
         Ok(Self {
             orders: Some(orders),
             threads,
@@ -146,12 +146,12 @@ impl Drop for Profiler {
 
 /// Loads the BPF program. If the kernel refuses the program, prepares to use perf events alone.
 fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>, Engine), StartError> {
-    let events = |why: String| {
+    let events = |reason: String| {
         let source = Source::Events {
             rings: HashMap::new(),
             counts: Box::default(),
         };
-        (source, None, Engine::Events(why))
+        (source, None, Engine::Events(reason))
     };
     if settings.engine == Choice::Events {
         return Ok(events("as requested".to_owned()));
@@ -200,28 +200,28 @@ mod tests {
         let stop = stop.clone();
         std::thread::spawn(move || {
             let cost = CostAccount::default();
-            let own = cost.thread();
+            let thread_cost = cost.thread();
             let mut number = 1_u64;
             while !stop.load(Ordering::Relaxed) {
                 for _ in 0..10_000 {
                     number = std::hint::black_box(number.wrapping_mul(31).wrapping_add(7));
                 }
             }
-            own.note();
+            thread_cost.note();
             cost.nanos()
         })
     }
 
     #[test]
     fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
-        let own = std::process::id();
+        let pid = std::process::id();
         let profiler = Profiler::start(Settings {
             // Until the worker has seen a process, each tick of the process copies up to 64 KiB of its stack. Other
             // tests start such processes meanwhile. The rate is so low and the budget so large
             // that five seconds of such copies fit into the queues.
             hertz: 23,
             budget: Budget::new(256 << 20),
-            scope: Scope::Process(own),
+            scope: Scope::Process(pid),
             ..Settings::default()
         })
         .unwrap();
@@ -230,7 +230,7 @@ mod tests {
         let spinner = spin(&stop);
         // Once the mappings of this process are in the kernel, its ticks arrive as frames and not as copies of
         // stacks.
-        let until = Instant::now() + Duration::from_mins(1);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let before = profiler.take().unwrap().accounts.stacks;
         loop {
             std::thread::sleep(Duration::from_millis(100));
@@ -238,11 +238,16 @@ mod tests {
             if stacks > before + 5 {
                 break;
             }
-            assert!(Instant::now() < until, "no stacks");
+            assert!(Instant::now() < deadline, "no stacks");
         }
-        let began = profiler.take().unwrap().accounts;
-        let (release, held) = channel::<()>();
-        profiler.orders.as_ref().unwrap().send(PollRequest::Hold(held)).unwrap();
+        let baseline = profiler.take().unwrap().accounts;
+        let (release, receiver) = channel::<()>();
+        profiler
+            .orders
+            .as_ref()
+            .unwrap()
+            .send(PollRequest::Hold(receiver))
+            .unwrap();
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(50));
@@ -257,9 +262,12 @@ mod tests {
             accounts.samples + accounts.filtered + accounts.malformed,
             accounts.stacks + accounts.snapshots
         );
-        assert!(accounts.samples > began.samples + 20, "{accounts:?} after {began:?}");
+        assert!(
+            accounts.samples > baseline.samples + 20,
+            "{accounts:?} after {baseline:?}"
+        );
         assert_eq!(
-            accounts.samples - began.samples,
+            accounts.samples - baseline.samples,
             window.ticks(),
             "every tick since the last window is in this one"
         );

@@ -50,25 +50,25 @@ impl RunTimes {
         }
     }
 
-    /// Returns the names of a process for sorted addresses, and the number of bytes of new names. `now` is the number
-    /// of the window. New names are looked up only if `has_room` is true.
+    /// Returns the names of a process for sorted addresses, and the number of bytes of new names. `window` is the
+    /// number of the window. New names are looked up only if `has_room` is true.
     pub(crate) fn resolve(
         &mut self,
         process: &ProcessInfo,
         addresses: &[u64],
-        now: u64,
+        window: u64,
         has_room: bool,
     ) -> (&Ranges, usize) {
-        let known = self.processes.entry(process.key()).or_default();
-        known.last_window = now;
-        let before = known.names.bytes();
+        let run_time = self.processes.entry(process.key()).or_default();
+        run_time.last_window = window;
+        let before = run_time.names.bytes();
         let mut left = if has_room { self.remaining } else { 0 };
-        known.learn(&self.opener, process, addresses, &mut left);
+        run_time.learn(&self.opener, process, addresses, &mut left);
         if has_room {
             self.remaining = left;
         }
-        let more = known.names.bytes().saturating_sub(before);
-        (&known.names, more)
+        let added_bytes = run_time.names.bytes().saturating_sub(before);
+        (&run_time.names, added_bytes)
     }
 
     /// Ends a window and renews the limit of bytes to read.
@@ -80,7 +80,7 @@ impl RunTimes {
     pub(crate) fn held_names(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
         self.processes
             .iter()
-            .map(|(key, known)| (*key, known.last_window, known.names.bytes()))
+            .map(|(key, run_time)| (*key, run_time.last_window, run_time.names.bytes()))
     }
 
     /// Drops the names of a process. They are read again when they are needed.
@@ -99,26 +99,26 @@ impl RunTime {
                 .and_then(|file| file.metadata().ok())
                 .map_or(0, |data| data.len())
         };
-        let now = (length(&map), length(&dump));
+        let lengths = (length(&map), length(&dump));
         let is_new = addresses.iter().any(|address| self.names.find(*address).is_none());
-        let shrank = now.0 < self.read.0 || now.1 < self.read.1;
-        if !is_new && now == self.read {
+        let is_shorter = lengths.0 < self.read.0 || lengths.1 < self.read.1;
+        if !is_new && lengths == self.read {
             return;
         }
         // For known addresses, only lines written since the last read can change the names. If the file is too long,
         // only its end is read.
-        let unread = if is_new || shrank { 0 } else { self.read.0 };
-        let from = unread.max(now.0.saturating_sub(perf_map::MAX_BYTES));
-        let is_dump_new = is_new || shrank || now.1 != self.read.1;
-        let dump_bytes = if is_dump_new { now.1.min(MAX_DUMP) } else { 0 };
-        let Some(rest) = left.checked_sub(now.0 - from + dump_bytes).filter(|_| *left > 0) else {
+        let unread = if is_new || is_shorter { 0 } else { self.read.0 };
+        let from = unread.max(lengths.0.saturating_sub(perf_map::MAX_BYTES));
+        let is_dump_new = is_new || is_shorter || lengths.1 != self.read.1;
+        let dump_bytes = if is_dump_new { lengths.1.min(MAX_DUMP) } else { 0 };
+        let Some(rest) = left.checked_sub(lengths.0 - from + dump_bytes).filter(|_| *left > 0) else {
             opener
                 .bounds
                 .count_omission(Omission::Names, &self.logged, &process.executable);
             return;
         };
         *left = rest;
-        if from > unread || (is_dump_new && now.1 > MAX_DUMP) {
+        if from > unread || (is_dump_new && lengths.1 > MAX_DUMP) {
             opener
                 .bounds
                 .count_omission(Omission::Part, &self.logged, &process.executable);
@@ -132,10 +132,10 @@ impl RunTime {
         if let Some(dump) = dump.filter(|_| is_dump_new) {
             jitdump::offer(&Bytes::of_at_most(&dump, MAX_DUMP), &mut search);
         }
-        self.read = now;
+        self.read = lengths;
         let mut names_read = Vec::new();
         search.finish(|address, start, end, name| names_read.push((address, start, end, name)));
-        if shrank || !names_read.is_empty() {
+        if is_shorter || !names_read.is_empty() {
             // Code that was freed and code that replaced it may overlap, so addresses are stored and not functions.
             for (address, _, _, name) in names_read {
                 self.names.insert(address, address.saturating_add(1), name);
@@ -155,20 +155,20 @@ impl RunTime {
 /// anyone may have created a file in a folder like `/tmp`.
 fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
     let user = user(process);
-    let inside = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));
-    if let Some(map) = opener.open_at(Root::Process(process.key()), &inside, AllowedFile::File, user) {
+    let namespaced_path = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));
+    if let Some(map) = opener.open_at(Root::Process(process.key()), &namespaced_path, AllowedFile::File, user) {
         return Some(map);
     }
-    let ours = format!("/tmp/perf-{}.map", process.pid);
-    let map = opener.open_at(Root::Own, &ours, AllowedFile::File, user)?;
+    let host_path = format!("/tmp/perf-{}.map", process.pid);
+    let map = opener.open_at(Root::Own, &host_path, AllowedFile::File, user)?;
     let written = map.metadata().ok()?.modified().ok()?;
     (written >= started(process.start)?).then_some(map)
 }
 
 /// Returns the user of a process now, or when it was last seen.
 fn user(process: &ProcessInfo) -> Option<u32> {
-    let now = proc::user(process.pid);
-    process.key().check().ok().and(now).or(process.user)
+    let current_user = proc::user(process.pid);
+    process.key().check().ok().and(current_user).or(process.user)
 }
 
 /// Converts nanoseconds since boot to wall-clock time, and subtracts half a second.
@@ -216,11 +216,11 @@ mod tests {
         };
         let mut times = RunTimes::new(Opener::default());
         let name = |times: &mut RunTimes, has_room| {
-            let (names, more) = times.resolve(&process, &[0x1008, 0x3000], 0, has_room);
-            (names.find(0x1008).map(|name| String::from(&**name)), more > 0)
+            let (names, added_bytes) = times.resolve(&process, &[0x1008, 0x3000], 0, has_room);
+            (names.find(0x1008).map(|name| String::from(&**name)), added_bytes > 0)
         };
         times.remaining = 5;
-        let seen = [
+        let results = [
             name(&mut times, true),
             {
                 times.end_window();
@@ -233,9 +233,9 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(seen[..2], [(None, false), (None, false)]);
+        assert_eq!(results[..2], [(None, false), (None, false)]);
         assert_eq!(
-            seen[2..],
+            results[2..],
             [(Some("first".to_owned()), true), (Some("first".to_owned()), false)]
         );
         assert_eq!(left, MAX_READ_BYTES - 29);

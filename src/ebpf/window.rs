@@ -184,8 +184,8 @@ impl OpenWindow {
             // The process runs another program now, or the worker has learned more of its identity.
             *info = process.clone();
         }
-        if let Some(seen) = stacks.weights.get_mut(frames) {
-            *seen += weight;
+        if let Some(total) = stacks.weights.get_mut(frames) {
+            *total += weight;
             return true;
         }
         let bytes = size_of_val(frames) + STACK_BYTES;
@@ -224,24 +224,24 @@ impl OpenWindow {
         accounts: Accounts,
         hertz: u32,
     ) -> Window {
-        let done = std::mem::replace(self, Self::new(self.limit));
+        let window = std::mem::replace(self, Self::new(self.limit));
         let mut binaries = HashMap::new();
-        let frames = done
+        let frames = window
             .processes
             .values()
             .flat_map(|(_, stacks)| stacks.weights.keys())
             .flat_map(|stack| stack.iter());
         for frame in frames {
-            if let std::collections::hash_map::Entry::Vacant(place) = binaries.entry(frame.file)
+            if let std::collections::hash_map::Entry::Vacant(entry) = binaries.entry(frame.file)
                 && let Some(binary) = binary(frame.file)
             {
-                place.insert(binary);
+                entry.insert(binary);
             }
         }
         Window {
-            processes: done.processes,
+            processes: window.processes,
             places: Arc::new(FrameSources {
-                comms: done.comms,
+                comms: window.comms,
                 binaries,
             }),
             accounts,

@@ -78,7 +78,7 @@ mod tests {
             events: vec![(0, event), (1, ProcessEvent::Lost(1))],
             ..Batch::default()
         };
-        let short = batch(mapped(String::new())).size();
-        assert_eq!(batch(mapped("x".repeat(4095))).size(), short + 4095);
+        let empty_size = batch(mapped(String::new())).size();
+        assert_eq!(batch(mapped("x".repeat(4095))).size(), empty_size + 4095);
     }
 }

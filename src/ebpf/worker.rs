@@ -95,7 +95,7 @@ impl Worker {
 
     /// Runs until the sender of the messages is dropped.
     pub(super) fn run(mut self, inbox: &Receiver<Work>) {
-        let own: ThreadCost = self.cost.thread();
+        let thread_cost: ThreadCost = self.cost.thread();
         for work in inbox {
             match work {
                 Work::Batch(batch) => {
@@ -116,11 +116,11 @@ impl Worker {
                     let _ = reply.send(window);
                 }
                 #[cfg(test)]
-                Work::Hold(until) => {
-                    let _ = until.recv();
+                Work::Hold(release) => {
+                    let _ = release.recv();
                 }
             }
-            own.note();
+            thread_cost.note();
         }
     }
 
@@ -132,16 +132,16 @@ impl Worker {
         let mut events = batch.events.iter().peekable();
         self.write_tables();
         for (time, bytes) in batch.records() {
-            while let Some((_, before)) = events.next_if(|(at, _)| *at <= time) {
-                self.apply(before);
+            while let Some((_, event)) = events.next_if(|(event_time, _)| *event_time <= time) {
+                self.apply(event);
             }
             match Record::parse(bytes) {
                 Some(record) => self.tick(&record),
                 None => self.accounts.malformed += 1,
             }
         }
-        for (_, rest) in events {
-            self.apply(rest);
+        for (_, event) in events {
+            self.apply(event);
         }
         self.kernel.write_processes(&mut self.processes);
         self.walk_pending(WalkPass::Batch);
@@ -350,14 +350,14 @@ impl Worker {
         if self.kernel.is_ignored(pid) || pid == std::process::id() {
             return false;
         }
-        let mut at = pid;
+        let mut ancestor = pid;
         for _ in 0..MAX_GENERATIONS {
-            match proc::parent(at) {
+            match proc::parent(ancestor) {
                 Some(parent) if self.followed.contains(&parent) => {
                     self.followed.insert(pid);
                     return true;
                 }
-                Some(parent) if parent > 1 => at = parent,
+                Some(parent) if parent > 1 => ancestor = parent,
                 _ => return false,
             }
         }
@@ -367,8 +367,8 @@ impl Worker {
     /// Makes sure that `processes` contains the process of a tick, and not an earlier process with the same id.
     fn ensure_known(&mut self, pid: u32, start: u64) {
         let is_known = |process: &Process| {
-            let known = process.info.start;
-            known == 0 || start == 0 || known == start
+            let known_start = process.info.start;
+            known_start == 0 || start == 0 || known_start == start
         };
         let process = self
             .processes
@@ -411,9 +411,9 @@ impl Worker {
     fn walk_last(&mut self) {
         const MAX_WAIT: Duration = Duration::from_secs(10);
         const POLL_INTERVAL: Duration = Duration::from_millis(50);
-        let until = Instant::now() + MAX_WAIT;
+        let deadline = Instant::now() + MAX_WAIT;
         self.walk_pending(WalkPass::Try);
-        while !self.pending.is_empty() && Instant::now() < until {
+        while !self.pending.is_empty() && Instant::now() < deadline {
             self.files.wait(POLL_INTERVAL);
             self.walk_pending(WalkPass::Try);
         }
@@ -493,9 +493,9 @@ mod tests {
         .unwrap();
         // Returns true if the batch marks a known process to be read again.
         let doubts = |worker: &mut Worker, event: Option<ProcessEvent>| {
-            let mut known = Process::new(7, 1);
-            known.active = true;
-            worker.processes.insert(7, known);
+            let mut process = Process::new(7, 1);
+            process.active = true;
+            worker.processes.insert(7, process);
             let batch = Batch {
                 events: event.into_iter().map(|event| (0, event)).collect(),
                 ..Batch::default()
@@ -516,9 +516,9 @@ mod tests {
 
     #[test]
     fn processes_whose_end_was_not_heard_of_are_not_kept() {
-        let own = std::process::id();
-        let mut processes = HashMap::from([own, u32::MAX].map(|pid| (pid, Process::new(pid, 1))));
+        let own_pid = std::process::id();
+        let mut processes = HashMap::from([own_pid, u32::MAX].map(|pid| (pid, Process::new(pid, 1))));
         mark_ended(&mut processes, &proc::pids().unwrap().into_iter().collect());
-        assert_eq!([own, u32::MAX].map(|pid| processes[&pid].exited), [0, 1]);
+        assert_eq!([own_pid, u32::MAX].map(|pid| processes[&pid].exited), [0, 1]);
     }
 }

@@ -31,9 +31,9 @@ pub trait Calls {
 
 /// The profile would exceed a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the profile has more than {limit} {what}")]
+#[error("the profile has more than {limit} {quantity}")]
 pub struct LimitExceeded {
-    what: &'static str,
+    quantity: &'static str,
     limit: usize,
 }
 
@@ -116,9 +116,9 @@ impl SizeLimit {
     }
 }
 
-fn check(found: usize, limit: usize, what: &'static str) -> Result<(), LimitExceeded> {
-    if found > limit {
-        return Err(LimitExceeded { what, limit });
+fn check(count: usize, limit: usize, quantity: &'static str) -> Result<(), LimitExceeded> {
+    if count > limit {
+        return Err(LimitExceeded { quantity, limit });
     }
     Ok(())
 }
@@ -175,7 +175,7 @@ pub struct FrameId(u32);
 pub struct CallTree {
     room: SizeLimit,
     /// Number of bytes of texts that were looked up as frames.
-    looked_up: usize,
+    lookup_bytes: usize,
     /// Texts of all frames, one after the other.
     text: String,
     frames: Vec<Frame>,
@@ -215,7 +215,7 @@ impl CallTree {
         };
         Self {
             room,
-            looked_up: 0,
+            lookup_bytes: 0,
             text: String::new(),
             frames: Vec::new(),
             known: HashTable::new(),
@@ -233,9 +233,9 @@ impl CallTree {
     /// Returns the frame of a function in a binary. Each text may be empty.
     pub fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, LimitExceeded> {
         let length = name.len() + file.len() + binary.len();
-        self.looked_up = self.looked_up.saturating_add(length);
+        self.lookup_bytes = self.lookup_bytes.saturating_add(length);
         check(
-            self.looked_up,
+            self.lookup_bytes,
             MAX_LOOKUP_BYTES,
             "bytes of names, counting each repetition",
         )?;
@@ -292,10 +292,10 @@ impl CallTree {
     }
 
     /// Returns the samples as columns of a profile, with each value multiplied by `scale`. The other fields of the
-    /// profile come from `about`. The columns are `None` if there is no sample. Also returns the remaining room.
+    /// profile come from `header`. The columns are `None` if there is no sample. Also returns the remaining room.
     pub fn into_columns(
         mut self,
-        about: Profile<'static>,
+        header: Profile<'static>,
         scale: i64,
     ) -> Result<(Option<Columns>, SizeLimit), LimitExceeded> {
         let samples = self.nodes.iter().filter(|node| node.value != 0);
@@ -316,7 +316,7 @@ impl CallTree {
         let Ok(columns) = Columns::read(text.into(), |text| {
             // The buffer was made from a `String`, so it is valid UTF-8.
             let text = std::str::from_utf8(text).unwrap_or_default();
-            Ok::<_, Infallible>(profile(text, &known, &nodes, about, scale))
+            Ok::<_, Infallible>(profile(text, &known, &nodes, header, scale))
         });
         Ok((Some(columns), room))
     }
@@ -349,8 +349,8 @@ fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
 }
 
 /// Converts the nodes with values to samples, leaf first.
-fn profile<'a>(text: &'a str, frames: &[Frame], nodes: &[Node], about: Profile<'a>, scale: i64) -> Profile<'a> {
-    let mut builder = Builder::new(about);
+fn profile<'a>(text: &'a str, frames: &[Frame], nodes: &[Node], header: Profile<'a>, scale: i64) -> Profile<'a> {
+    let mut builder = Builder::new(header);
     let locations: Vec<u32> = frames
         .iter()
         .map(|frame| {
@@ -391,7 +391,7 @@ mod tests {
     use super::*;
     use crate::pprof::ValueType;
 
-    fn about() -> Profile<'static> {
+    fn header() -> Profile<'static> {
         Profile {
             sample_types: vec![ValueType {
                 kind: "cpu",
@@ -413,7 +413,7 @@ mod tests {
         let frame = tree.frame("work", "a.rs", 7).unwrap();
         let other = tree.call_frame(main, frame).unwrap();
         tree.add(other, 1).unwrap();
-        let (columns, room) = tree.into_columns(about(), 10).unwrap();
+        let (columns, room) = tree.into_columns(header(), 10).unwrap();
         let columns = columns.unwrap();
         let profile = columns.get();
         assert_eq!(profile.values, [50, i64::MAX, 10]);
@@ -450,17 +450,17 @@ mod tests {
             let leaf = tree.call(main, leaf)?;
             tree.add(main, values[0])?;
             tree.add(leaf, values[1])?;
-            tree.into_columns(about(), 1).map(|(columns, _)| columns.is_some())
+            tree.into_columns(header(), 1).map(|(columns, _)| columns.is_some())
         };
         assert_eq!(fill(one, "ab", [0, 1]), Ok(true));
         assert_eq!(fill(one, "ab", [0, 0]), Ok(false));
-        for (max, leaf, values, what) in [
+        for (max, leaf, values, quantity) in [
             (Size { calls: 1, ..one }, "ab", [0, 1], "calls"),
             (one, "abc", [0, 1], "bytes of names"),
             (one, "ab", [1, 1], "stacks"),
             (Size { frames: 1, ..one }, "ab", [0, 1], "frames in its stacks"),
         ] {
-            assert_eq!(fill(max, leaf, values).unwrap_err().what, what);
+            assert_eq!(fill(max, leaf, values).unwrap_err().quantity, quantity);
         }
         assert_eq!(
             fill(Size { calls: 1, ..one }, "ab", [0, 1]).unwrap_err().to_string(),
@@ -470,12 +470,12 @@ mod tests {
         for name in 0..MAX_NAMES {
             tree.frame(&format!("{name:x}"), "", 0).unwrap();
         }
-        assert_eq!(tree.frame("another", "", 0).unwrap_err().what, "names");
+        assert_eq!(tree.frame("another", "", 0).unwrap_err().quantity, "names");
         assert!(tree.frame("ff", "", 0).is_ok());
-        tree.looked_up = MAX_LOOKUP_BYTES - 3;
+        tree.lookup_bytes = MAX_LOOKUP_BYTES - 3;
         assert!(tree.frame("ff", "", 0).is_ok());
         assert_eq!(
-            tree.frame("ff", "", 0).unwrap_err().what,
+            tree.frame("ff", "", 0).unwrap_err().quantity,
             "bytes of names, counting each repetition"
         );
     }

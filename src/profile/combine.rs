@@ -109,8 +109,8 @@ pub fn finer<'a>(kind: &str, first: &'a str, other: &'a str) -> Result<&'a str, 
 fn common_types<'a>(first: &Profile<'a>, profiles: &[&Profile<'a>]) -> Result<Vec<ValueType<'a>>, CombineError> {
     let mut common = Vec::new();
     for kind in &first.sample_types {
-        let found = profiles.iter().map(|profile| find(profile, kind.kind));
-        let Some(all) = found.collect::<Option<Vec<(usize, ValueType<'a>)>>>() else {
+        let matches = profiles.iter().map(|profile| find(profile, kind.kind));
+        let Some(all) = matches.collect::<Option<Vec<(usize, ValueType<'a>)>>>() else {
             continue;
         };
         let mut unit = kind.unit;
@@ -166,11 +166,11 @@ fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineEr
 /// removed the types that not all profiles have.
 fn default_type<'a>(profile: &Profile<'a>, types: &[ValueType<'a>]) -> &'a str {
     let names = |types: &[ValueType<'a>]| types.iter().map(|kind| kind.kind).collect::<Vec<_>>();
-    let (common, own) = (names(types), names(&profile.sample_types));
-    if common == own || common.contains(&profile.default_sample_type) {
+    let (common_names, profile_names) = (names(types), names(&profile.sample_types));
+    if common_names == profile_names || common_names.contains(&profile.default_sample_type) {
         return profile.default_sample_type;
     }
-    common.first().copied().unwrap_or_default()
+    common_names.first().copied().unwrap_or_default()
 }
 
 /// Adds the samples of a profile with the values of `types`. The profile has all of these types.
@@ -252,13 +252,13 @@ mod tests {
         );
         assert_eq!((merged.duration_nanos, merged.period), (10, 3));
 
-        let nothing = profile(&[samples, cpu], &[&[0, 0]]);
-        let merged = combine(&[&one, &nothing]).unwrap().unwrap();
+        let zeros = profile(&[samples, cpu], &[&[0, 0]]);
+        let merged = combine(&[&one, &zeros]).unwrap().unwrap();
         assert_eq!((merged.values.as_slice(), merged.sample_count()), (&[7, 70][..], 1));
 
-        let few = profile(&[("inuse_space", "bytes")], &[&[1]]);
-        let many = profile(&[("alloc_space", "bytes"), ("inuse_space", "bytes")], &[&[2, 3]]);
-        for (first, second) in [(&few, &many), (&many, &few)] {
+        let one_type = profile(&[("inuse_space", "bytes")], &[&[1]]);
+        let two_types = profile(&[("alloc_space", "bytes"), ("inuse_space", "bytes")], &[&[2, 3]]);
+        for (first, second) in [(&one_type, &two_types), (&two_types, &one_type)] {
             let merged = combine(&[first, second]).unwrap().unwrap();
             assert_eq!(types(&merged), [("inuse_space", "bytes")]);
             assert_eq!(merged.values.iter().sum::<i64>(), 4);
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn values_are_converted_to_the_finest_unit() {
-        let coarse = Profile {
+        let in_micros = Profile {
             period: 2,
             period_type: ValueType {
                 kind: "cpu",
@@ -275,14 +275,14 @@ mod tests {
             },
             ..profile(&[("cpu", "microseconds")], &[&[7]])
         };
-        let fine = profile(&[("cpu", "nanoseconds")], &[&[1]]);
-        for (first, second) in [(&coarse, &fine), (&fine, &coarse)] {
+        let in_nanos = profile(&[("cpu", "nanoseconds")], &[&[1]]);
+        for (first, second) in [(&in_micros, &in_nanos), (&in_nanos, &in_micros)] {
             let merged = combine(&[first, second]).unwrap().unwrap();
             assert_eq!(types(&merged), [("cpu", "nanoseconds")]);
             assert_eq!(merged.values.iter().sum::<i64>(), 7001);
             assert_eq!((merged.period, merged.period_type.unit), (2_000_000, "nanoseconds"));
         }
-        let converted = in_unit(&coarse, 0, "ns").unwrap();
+        let converted = in_unit(&in_micros, 0, "ns").unwrap();
         assert_eq!(
             (converted.values.as_slice(), converted.sample_types[0].unit),
             (&[7000][..], "ns")
@@ -293,8 +293,8 @@ mod tests {
     fn what_cannot_be_merged_is_said() {
         let cpu = profile(&[("cpu", "nanoseconds")], &[&[1]]);
         let heap = profile(&[("inuse_space", "bytes")], &[&[1]]);
-        let counted = profile(&[("cpu", "count")], &[&[1]]);
-        let large = profile(&[("cpu", "seconds")], &[&[i64::MAX / 2]]);
+        let other_unit = profile(&[("cpu", "count")], &[&[1]]);
+        let large_value = profile(&[("cpu", "seconds")], &[&[i64::MAX / 2]]);
         let of_time = Profile {
             period_type: ValueType {
                 kind: "wall",
@@ -308,11 +308,11 @@ mod tests {
                 "the profiles have no sample type in common: one has cpu, another has inuse_space",
             ),
             (
-                &counted,
+                &other_unit,
                 "the sample type `cpu` has the unit `nanoseconds` in one profile and `count` in another",
             ),
             (
-                &large,
+                &large_value,
                 "the value 4611686018427387903 of `cpu` in `seconds` does not fit in 64 bits as `nanoseconds`",
             ),
             (

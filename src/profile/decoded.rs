@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn bytes_are_those_that_came_or_say_the_same_as_the_columns() {
-        let came = Bytes::from_static(b"as they came");
-        let (raw, columns) = decoded(Some(came.clone())).into_parts();
-        assert_eq!(raw.pprof, came);
+        let original = Bytes::from_static(b"as they came");
+        let (raw, columns) = decoded(Some(original.clone())).into_parts();
+        assert_eq!(raw.pprof, original);
         assert_eq!(columns.get().functions[0].name, "work");
         let (raw, columns) = decoded(None).into_parts();
         assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(columns.get()));
@@ -171,11 +171,11 @@ mod tests {
         let columns = Columns::copied(profile.clone());
         assert_eq!(columns.get(), &profile);
         let mut strings = Strings::default();
-        let same = profile.clone().map_texts(|text| {
+        let mapped_profile = profile.clone().map_texts(|text| {
             strings.index(text);
             text
         });
-        assert_eq!(same, profile);
+        assert_eq!(mapped_profile, profile);
         let length: usize = strings.texts().iter().map(|text| text.len()).sum();
         assert_eq!(columns.buffer().len(), length);
     }

@@ -24,19 +24,19 @@ pub struct Delta {
     /// Hash of the sample types, which detects a change.
     types: u64,
     time_nanos: i64,
-    seen: bool,
+    is_initialized: bool,
 }
 
 /// Returns the indices of the sample types that count from the start of the process, for a profile called `name`:
 /// `alloc_objects` and `alloc_space` of `memory`, `contentions` and `delay` of `mutex` and `block`, and none for
 /// other names.
 pub fn cumulative_types(name: &str, sample_types: &[ValueType<'_>]) -> Vec<usize> {
-    let counted: &[&str] = match name {
+    let type_names: &[&str] = match name {
         "memory" => &["alloc_objects", "alloc_space"],
         "mutex" | "block" => &["contentions", "delay"],
         _ => &[],
     };
-    let is_counted = |index: &usize| counted.contains(&sample_types[*index].kind);
+    let is_counted = |index: &usize| type_names.contains(&sample_types[*index].kind);
     (0..sample_types.len()).filter(is_counted).collect()
 }
 
@@ -51,8 +51,8 @@ impl Delta {
     /// indices that [`cumulative_types`] returns.
     pub fn next(&mut self, profile: &Profile<'_>, cumulative: &[usize]) -> Option<Vec<u8>> {
         let current = Self::read(profile, cumulative);
-        let previous = std::mem::replace(self, current.state);
-        if !previous.seen || previous.types != self.types {
+        let previous = std::mem::replace(self, current.delta);
+        if !previous.is_initialized || previous.types != self.types {
             return None;
         }
         let restarted: Vec<bool> = self
@@ -72,7 +72,7 @@ impl Delta {
                 row[index] = 0;
             }
         }
-        let counted = cumulative.len();
+        let column_count = cumulative.len();
         let mut old = 0;
         for (position, (key, first_sample)) in self.keys.iter().zip(current.first_samples).enumerate() {
             while previous.keys.get(old).is_some_and(|old_key| old_key < key) {
@@ -81,9 +81,9 @@ impl Delta {
             let known = !restarted && previous.keys.get(old) == Some(key);
             let row = &mut difference.values[first_sample as usize * width..];
             for (column, &index) in cumulative.iter().enumerate() {
-                let new_value = self.values[position * counted + column];
+                let new_value = self.values[position * column_count + column];
                 let old_value = if known {
-                    previous.values[old * counted + column]
+                    previous.values[old * column_count + column]
                 } else {
                     0
                 };
@@ -116,36 +116,36 @@ impl Delta {
         // The samples are sorted by key, and samples with equal keys by index. The first sample of a stack gets the
         // increase.
         samples.sort_unstable();
-        let distinct = samples.chunk_by(|left, right| left.0 == right.0).count();
-        let mut state = Delta {
-            keys: Vec::with_capacity(distinct),
-            values: Vec::with_capacity(distinct * cumulative.len()),
+        let key_count = samples.chunk_by(|left, right| left.0 == right.0).count();
+        let mut delta = Delta {
+            keys: Vec::with_capacity(key_count),
+            values: Vec::with_capacity(key_count * cumulative.len()),
             totals: vec![0; cumulative.len()],
             types: hash_types(profile),
             time_nanos: profile.time_nanos,
-            seen: true,
+            is_initialized: true,
         };
-        let mut first_samples = Vec::with_capacity(distinct);
-        for same in samples.chunk_by(|left, right| left.0 == right.0) {
-            let [(key, first), ..] = *same else { continue };
-            state.keys.push(key);
+        let mut first_samples = Vec::with_capacity(key_count);
+        for group in samples.chunk_by(|left, right| left.0 == right.0) {
+            let [(key, first), ..] = *group else { continue };
+            delta.keys.push(key);
             first_samples.push(first);
-            for (total, &index) in state.totals.iter_mut().zip(cumulative) {
-                let values = same
+            for (total, &index) in delta.totals.iter_mut().zip(cumulative) {
+                let values = group
                     .iter()
                     .map(|(_, sample)| profile.values_of(*sample as usize)[index]);
                 let sum = values.fold(0i64, i64::saturating_add);
-                state.values.push(sum);
+                delta.values.push(sum);
                 *total = total.saturating_add(sum);
             }
         }
-        Current { state, first_samples }
+        Current { delta, first_samples }
     }
 }
 
 /// The state of the current profile, and the index of the first sample of each key.
 struct Current {
-    state: Delta,
+    delta: Delta,
     first_samples: Vec<u32>,
 }
 

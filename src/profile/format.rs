@@ -35,12 +35,12 @@ pub fn value(value: i64, unit: &str) -> String {
     }
 }
 
-/// Formats `part` as a share of `whole`: `12.34%`, or 0% if `whole` is 0.
-pub fn share(part: i64, whole: i64) -> String {
-    if whole == 0 {
+/// Formats `part` as a share of `total`: `12.34%`, or 0% if `total` is 0.
+pub fn share(part: i64, total: i64) -> String {
+    if total == 0 {
         return "0%".to_owned();
     }
-    let percent = part as f64 / whole as f64 * 100.0;
+    let percent = part as f64 / total as f64 * 100.0;
     match percent {
         100.0 => "100%".to_owned(),
         percent => format!("{percent:.2}%"),

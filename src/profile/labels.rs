@@ -194,21 +194,22 @@ mod tests {
 
     #[test]
     fn a_set_from_outside_has_names_that_differ() {
-        let of = |pairs: &[(&str, &str)]| Labels::distinct(pairs.iter().copied()).map_err(|error| error.to_string());
+        let distinct =
+            |pairs: &[(&str, &str)]| Labels::distinct(pairs.iter().copied()).map_err(|error| error.to_string());
         assert_eq!(
-            of(&[("b", "1"), ("a", "2"), ("c", "")]).unwrap().to_string(),
+            distinct(&[("b", "1"), ("a", "2"), ("c", "")]).unwrap().to_string(),
             r#"{a="2", b="1"}"#
         );
         assert_eq!(
-            of(&[("b", "1"), ("", "x")]).unwrap_err(),
+            distinct(&[("b", "1"), ("", "x")]).unwrap_err(),
             "a label has no name (its value is `x`)"
         );
         assert_eq!(
-            of(&[("b", "1"), ("a", ""), ("b", "")]).unwrap_err(),
+            distinct(&[("b", "1"), ("a", ""), ("b", "")]).unwrap_err(),
             "label `b` occurs twice"
         );
-        let long = of(&[("", &"\u{e4}".repeat(10_000))]).unwrap_err();
-        assert!(long.len() < EXCERPT_BYTES + 50, "{long}");
+        let long_error = distinct(&[("", &"\u{e4}".repeat(10_000))]).unwrap_err();
+        assert!(long_error.len() < EXCERPT_BYTES + 50, "{long_error}");
     }
 
     #[test]
@@ -229,13 +230,13 @@ mod tests {
 
     #[test]
     fn long_labels_are_cut_in_messages() {
-        let short = Labels::from_pairs([("a", "2"), ("b", "3")]);
-        assert_eq!(short.short(), short.to_string());
-        let long = Labels::from_pairs([("a", "\u{e4}".repeat(10_000))]).short();
+        let labels = Labels::from_pairs([("a", "2"), ("b", "3")]);
+        assert_eq!(labels.short(), labels.to_string());
+        let excerpt = Labels::from_pairs([("a", "\u{e4}".repeat(10_000))]).short();
         assert!(
-            long.len() <= MAX_SHORT_BYTES + 3 && long.ends_with("..."),
+            excerpt.len() <= MAX_SHORT_BYTES + 3 && excerpt.ends_with("..."),
             "{}",
-            long.len()
+            excerpt.len()
         );
     }
 

@@ -224,9 +224,9 @@ mod tests {
             let [function, file, mapping, expected, expected_hue] = line.split('\t').collect::<Vec<_>>()[..] else {
                 panic!("five columns: {line}");
             };
-            let found = package(function, file, mapping);
+            let name = package(function, file, mapping);
             assert_eq!(
-                (found, hue(found).to_string().as_str()),
+                (name, hue(name).to_string().as_str()),
                 (expected, expected_hue),
                 "{line}"
             );

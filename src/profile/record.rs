@@ -170,8 +170,8 @@ mod tests {
             prop_assert_eq!(reader.time_ms, time_ms);
             prop_assert_eq!(reader.number(), Ok(number));
             prop_assert_eq!(reader.text(), Ok(text.as_str()));
-            let back = reader.finish().unwrap();
-            prop_assert_eq!((back.labels, back.id, back.pprof), (profile.labels, profile.id, profile.pprof));
+            let decoded = reader.finish().unwrap();
+            prop_assert_eq!((decoded.labels, decoded.id, decoded.pprof), (profile.labels, profile.id, profile.pprof));
         }
 
         #[test]

@@ -246,11 +246,11 @@ impl<'a> Parser<'a> {
     }
 
     fn take(&mut self, token: &str) -> bool {
-        let found = self.rest().starts_with(token);
-        if found {
+        let is_next = self.rest().starts_with(token);
+        if is_next {
             self.position += token.len();
         }
-        found
+        is_next
     }
 
     fn error_at<T>(position: usize, message: impl Into<String>) -> Result<T, SelectorError> {
@@ -258,12 +258,12 @@ impl<'a> Parser<'a> {
         Err(SelectorError { position, message })
     }
 
-    fn expected<T>(&self, what: &str) -> Result<T, SelectorError> {
-        let found = match self.rest().chars().next() {
+    fn expected_error<T>(&self, description: &str) -> Result<T, SelectorError> {
+        let next = match self.rest().chars().next() {
             Some(c) => format!("`{c}`"),
             None => "the end".to_owned(),
         };
-        Self::error_at(self.position, format!("expected {what}, found {found}"))
+        Self::error_at(self.position, format!("expected {description}, found {next}"))
     }
 
     fn matcher(position: usize, name: &str, op: MatchOp, value: String) -> Result<Matcher, SelectorError> {
@@ -275,7 +275,7 @@ impl<'a> Parser<'a> {
     fn braces(&mut self, matchers: &mut Vec<Matcher>) -> Result<(), SelectorError> {
         self.skip_space();
         if !self.take("{") {
-            return self.expected("`{`");
+            return self.expected_error("`{`");
         }
         loop {
             self.skip_space();
@@ -287,12 +287,12 @@ impl<'a> Parser<'a> {
             matchers.push(self.condition()?);
             self.skip_space();
             if !self.take(",") && !self.rest().starts_with('}') {
-                return self.expected("`,` or `}`");
+                return self.expected_error("`,` or `}`");
             }
         }
         self.skip_space();
         if !self.rest().is_empty() {
-            return self.expected("the end");
+            return self.expected_error("the end");
         }
         Ok(())
     }
@@ -301,13 +301,13 @@ impl<'a> Parser<'a> {
         let name = match self.rest().chars().next() {
             Some(c) if is_name_start(c) => self.take_while(is_name).to_owned(),
             Some('"' | '\'' | '`') => self.string()?,
-            _ => return self.expected("a label name or `}`"),
+            _ => return self.expected_error("a label name or `}`"),
         };
         self.skip_space();
         // Two-character operators come first, because `=` is a prefix of `=~`.
         let ops = [MatchOp::NotEqual, MatchOp::Regex, MatchOp::NotRegex, MatchOp::Equal];
         let Some(op) = ops.into_iter().find(|op| self.take(op.as_str())) else {
-            return self.expected("one of `=`, `!=`, `=~`, `!~`");
+            return self.expected_error("one of `=`, `!=`, `=~`, `!~`");
         };
         self.skip_space();
         let position = self.position;
@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
     fn string(&mut self) -> Result<String, SelectorError> {
         let start = self.position;
         let Some(quote @ ('"' | '\'' | '`')) = self.rest().chars().next() else {
-            return self.expected("a quoted value");
+            return self.expected_error("a quoted value");
         };
         self.position += 1;
         let mut bytes = Vec::new();
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn selectors_select() {
-        for yes in [
+        for selector in [
             "{}",
             " { } ",
             r#"{service_name="shop"}"#,
@@ -431,16 +431,16 @@ mod tests {
             r#"{service_name="\x73\150\u006fp"}"#,
             "{service_name=`shop`}",
         ] {
-            assert!(matches(yes), "{yes}");
+            assert!(matches(selector), "{selector}");
         }
-        for no in [
+        for selector in [
             r#"{service_name="sho"}"#,
             r#"{region=~"eu"}"#,
             r#"{region=~"us|eu"}"#,
             r#"{service_name!=""   ,  missing!=""}"#,
             r#"shop{region="eu-1"}"#,
         ] {
-            assert!(!matches(no), "{no}");
+            assert!(!matches(selector), "{selector}");
         }
     }
 
@@ -484,14 +484,14 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert_eq!((error.position, error.message.as_str()), (position, message), "{text}");
         }
-        let long = format!("{{{}}}", r#"a="b","#.repeat(MAX_MATCHERS + 1));
-        assert!(parse(&long).unwrap_err().message.contains("the limit is 32"));
-        let long = format!(r#"{{a="{}"}}"#, "b".repeat(MAX_BYTES));
-        assert!(parse(&long).unwrap_err().message.contains("the limit is 65536"));
-        let bomb = parse(r#"{a=~"(a{1000}){1000}"}"#).unwrap_err().message;
-        assert!(bomb.contains("invalid repeat count"), "{bomb}");
-        let large = parse(r#"{a=~"(\\pL{30}){30}"}"#).unwrap_err().message;
-        assert!(large.contains("exceeds the size limit"), "{large}");
+        let many_matchers = format!("{{{}}}", r#"a="b","#.repeat(MAX_MATCHERS + 1));
+        assert!(parse(&many_matchers).unwrap_err().message.contains("the limit is 32"));
+        let long_value = format!(r#"{{a="{}"}}"#, "b".repeat(MAX_BYTES));
+        assert!(parse(&long_value).unwrap_err().message.contains("the limit is 65536"));
+        let repeat_message = parse(r#"{a=~"(a{1000}){1000}"}"#).unwrap_err().message;
+        assert!(repeat_message.contains("invalid repeat count"), "{repeat_message}");
+        let size_message = parse(r#"{a=~"(\\pL{30}){30}"}"#).unwrap_err().message;
+        assert!(size_message.contains("exceeds the size limit"), "{size_message}");
     }
 
     #[test]

@@ -166,16 +166,16 @@ mod tests {
 
     #[test]
     fn ids_are_those_that_are_safe_as_names_of_folders() {
-        for good in ["anonymous", "team-1_(a)!*.'", "a..b", "x".repeat(150).as_str()] {
-            assert_eq!(good.parse::<TenantId>().unwrap().as_str(), good);
+        for id in ["anonymous", "team-1_(a)!*.'", "a..b", "x".repeat(150).as_str()] {
+            assert_eq!(id.parse::<TenantId>().unwrap().as_str(), id);
         }
         let error = |id: &str| id.parse::<TenantId>().unwrap_err();
         assert_eq!(error(""), TenantError::Empty);
         assert_eq!(error(&"x".repeat(151)), TenantError::TooLong(151));
         assert_eq!(error(".."), TenantError::Reserved("..".to_owned()));
         assert_eq!(error("a|b"), TenantError::Several("a|b".to_owned()));
-        for bad in ["a/b", "a b", "\u{e9}", "a\0", "..%2f"] {
-            assert!(matches!(error(bad), TenantError::Character { .. }), "{bad}");
+        for id in ["a/b", "a b", "\u{e9}", "a\0", "..%2f"] {
+            assert!(matches!(error(id), TenantError::Character { .. }), "{id}");
         }
     }
 

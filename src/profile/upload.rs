@@ -38,9 +38,9 @@ impl Upload {
     pub fn read(bytes: &Bytes) -> Option<Self> {
         let mut rest = bytes.strip_prefix(MAGIC.as_slice())?;
         let mut text = || -> Option<Box<str>> {
-            let (length, behind) = rest.split_first_chunk()?;
-            let (text, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            rest = behind;
+            let (length, tail) = rest.split_first_chunk()?;
+            let (text, tail) = tail.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            rest = tail;
             std::str::from_utf8(text).ok().map(Into::into)
         };
         let (query, content_type, content_encoding) = (text()?, text()?, text()?);

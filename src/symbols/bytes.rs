@@ -24,7 +24,7 @@ pub trait Source {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
 
     /// Returns the number of bytes of memory that the source holds.
-    fn held(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         0
     }
 }
@@ -46,7 +46,7 @@ impl Source for &[u8] {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
         let rest = usize::try_from(offset)
             .ok()
-            .and_then(|at| self.get(at..))
+            .and_then(|start| self.get(start..))
             .unwrap_or_default();
         let length = rest.len().min(into.len());
         into[..length].copy_from_slice(&rest[..length]);
@@ -92,11 +92,11 @@ impl<'a> Bytes<'a> {
 
     /// Fills `into`. Returns `None` if there are too few bytes, or if too many pages were read.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
-        let mut done = 0;
-        while done < into.len() {
-            let at = offset.checked_add(done as u64)?;
-            let number = at / PAGE as u64;
-            let within = (at % PAGE as u64) as usize;
+        let mut filled_bytes = 0;
+        while filled_bytes < into.len() {
+            let position = offset.checked_add(filled_bytes as u64)?;
+            let number = position / PAGE as u64;
+            let page_offset = (position % PAGE as u64) as usize;
             let mut pages = self.pages.borrow_mut();
             let page = pages.get_mut((number % PAGES as u64) as usize)?;
             if page.number != number + 1 {
@@ -106,10 +106,10 @@ impl<'a> Bytes<'a> {
                 page.bytes.truncate(read);
                 page.number = number + 1;
             }
-            let rest = page.bytes.get(within..).filter(|rest| !rest.is_empty())?;
-            let length = rest.len().min(into.len() - done);
-            into[done..done + length].copy_from_slice(&rest[..length]);
-            done += length;
+            let rest = page.bytes.get(page_offset..).filter(|rest| !rest.is_empty())?;
+            let length = rest.len().min(into.len() - filled_bytes);
+            into[filled_bytes..filled_bytes + length].copy_from_slice(&rest[..length]);
+            filled_bytes += length;
         }
         Some(())
     }

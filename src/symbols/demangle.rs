@@ -33,8 +33,8 @@ impl Demangle {
 }
 
 /// Returns the readable form of `name`, or `name` itself if it is not mangled.
-pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
-    if how == Demangle::None {
+pub(crate) fn demangle(name: &str, mode: Demangle) -> Cow<'_, str> {
+    if mode == Demangle::None {
         return Cow::Borrowed(name);
     }
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
@@ -49,21 +49,21 @@ pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
     }
     // Suffixes of parts that the compiler split off or cloned: foo.cold, foo.isra.0
     let (plain, suffix) = match name.find('.') {
-        Some(at) => name.split_at(at),
+        Some(offset) => name.split_at(offset),
         None => (name, ""),
     };
     let Ok(symbol) = cpp_demangle::Symbol::new(plain) else {
         return Cow::Borrowed(name);
     };
     let mut options = cpp_demangle::DemangleOptions::new().recursion_limit(160);
-    if how != Demangle::Full {
+    if mode != Demangle::Full {
         options = options.no_params().no_return_type();
     }
     let mut text = Bounded::default();
     if symbol.structured_demangle(&mut text, &options).is_err() {
         return Cow::Borrowed(name);
     }
-    let mut text = if how == Demangle::Simplified {
+    let mut text = if mode == Demangle::Simplified {
         without_templates(&text.0)
     } else {
         text.0
@@ -95,7 +95,7 @@ fn without_templates(name: &str) -> String {
         if depth == 0 && rest.starts_with("operator") {
             let symbols = rest["operator".len()..]
                 .find(|char: char| !"<>=-!+*/%^&|~,".contains(char))
-                .map_or(rest.len(), |at| at + "operator".len());
+                .map_or(rest.len(), |length| length + "operator".len());
             out.push_str(&rest[..symbols]);
             rest = &rest[symbols..];
             continue;

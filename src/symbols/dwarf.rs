@@ -77,7 +77,7 @@ struct AddressFindings {
 pub fn locate<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     addresses: &[u64],
-    how: Demangle,
+    mode: Demangle,
     limits: &mut Limits,
 ) -> Vec<(u64, Vec<Call>)> {
     if addresses.is_empty()
@@ -123,7 +123,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
     let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
     let mut search = Search {
         dwarf: &dwarf,
-        how,
+        mode,
         steps: limits.steps,
         findings: BTreeMap::new(),
         referenced_units: BTreeMap::new(),
@@ -151,7 +151,7 @@ struct UnreadableSection;
 
 struct Search<'a, 'b> {
     dwarf: &'b gimli::Dwarf<Reader<'a>>,
-    how: Demangle,
+    mode: Demangle,
     /// Number of steps that are left.
     steps: usize,
     findings: BTreeMap<u64, AddressFindings>,
@@ -187,23 +187,23 @@ impl<'a> Search<'a, '_> {
     }
 
     fn unit(&mut self, unit: &Unit<'a>, addresses: &[u64]) -> gimli::Result<()> {
-        let mut here = BTreeSet::new();
+        let mut unit_addresses = BTreeSet::new();
         let mut root = unit.entries();
         let Some(root) = root.next_dfs()? else {
             return Ok(());
         };
         let mut ranges = self.ranges(unit, root)?;
         while let Some(range) = ranges.next()? {
-            here.extend(self.addresses_in(addresses, range.begin, range.end));
+            unit_addresses.extend(self.addresses_in(addresses, range.begin, range.end));
             if self.steps == 0 {
                 return Ok(());
             }
         }
-        let here: Vec<u64> = here.into_iter().collect();
-        if here.is_empty() {
+        let unit_addresses: Vec<u64> = unit_addresses.into_iter().collect();
+        if unit_addresses.is_empty() {
             return Ok(());
         }
-        self.lines(unit, &here)?;
+        self.lines(unit, &unit_addresses)?;
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             // Attributes cost steps, too, because an attribute may take no bytes of the file.
@@ -216,14 +216,14 @@ impl<'a> Search<'a, '_> {
                 continue;
             }
             let mut ranges = self.ranges(unit, entry)?;
-            let mut around = BTreeSet::new();
+            let mut scope_addresses = BTreeSet::new();
             while let Some(range) = ranges.next()? {
-                around.extend(self.addresses_in(&here, range.begin, range.end));
+                scope_addresses.extend(self.addresses_in(&unit_addresses, range.begin, range.end));
                 if self.steps == 0 {
                     return Ok(());
                 }
             }
-            if around.is_empty() {
+            if scope_addresses.is_empty() {
                 continue;
             }
             let name = self.name(unit, entry.offset()).map(Arc::from);
@@ -239,7 +239,7 @@ impl<'a> Search<'a, '_> {
                 None => 0,
             };
             let line = u32::try_from(number(dw::DW_AT_call_line)).unwrap_or(0);
-            for address in around {
+            for address in scope_addresses {
                 let findings = self.findings.entry(address).or_default();
                 if tag == dw::DW_TAG_subprogram {
                     // Functions are not nested. If two share code, the last one counts.
@@ -254,15 +254,15 @@ impl<'a> Search<'a, '_> {
                 }
             }
         }
-        self.name_callers(unit, &here);
+        self.name_callers(unit, &unit_addresses);
         Ok(())
     }
 
     /// Returns the sorted addresses that lie in a range. The range costs a step, and so does each address.
     fn addresses_in<'n>(&mut self, addresses: &'n [u64], start: u64, end: u64) -> &'n [u64] {
-        let found = addresses_in(addresses, start, end);
-        self.steps = self.steps.saturating_sub(1 + found.len());
-        found
+        let subset = addresses_in(addresses, start, end);
+        self.steps = self.steps.saturating_sub(1 + subset.len());
+        subset
     }
 
     /// Returns the address ranges of an entry. Rejects a length beyond the address space, because gimli adds it
@@ -288,9 +288,9 @@ impl<'a> Search<'a, '_> {
 
     /// Builds the calls of each address from its scopes and its line, which belongs to the innermost call. Replaces
     /// the indexes of files with names.
-    fn name_callers(&mut self, unit: &Unit<'a>, here: &[u64]) {
+    fn name_callers(&mut self, unit: &Unit<'a>, addresses: &[u64]) {
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
-        for address in here {
+        for address in addresses {
             let Some(findings) = self.findings.get_mut(address) else {
                 continue;
             };
@@ -321,7 +321,7 @@ impl<'a> Search<'a, '_> {
     }
 
     /// Finds the line of each address.
-    fn lines(&mut self, unit: &Unit<'a>, here: &[u64]) -> gimli::Result<()> {
+    fn lines(&mut self, unit: &Unit<'a>, addresses: &[u64]) -> gimli::Result<()> {
         let Some(program) = unit.line_program.clone() else {
             return Ok(());
         };
@@ -337,7 +337,7 @@ impl<'a> Search<'a, '_> {
                 break;
             }
             if let Some((start, file, line)) = before.take() {
-                for address in self.addresses_in(here, start, row.address()) {
+                for address in self.addresses_in(addresses, start, row.address()) {
                     let path = files.entry(file).or_insert_with(|| {
                         file_of(self.dwarf, unit, file, &mut self.steps)
                             .unwrap_or_default()
@@ -357,41 +357,46 @@ impl<'a> Search<'a, '_> {
     /// Returns the name of an entry. If the entry has none, returns the name of the entry to which it refers. The
     /// linkage name is preferred, because it contains the namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
-        let mut reference = EntryReference::Here(offset);
-        let mut plain = None;
+        let mut reference = EntryReference::InUnit(offset);
+        let mut plain_name = None;
         for _ in 0..MAX_STEPS {
             let (linkage, name, next) = match reference {
-                EntryReference::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.steps)?,
-                EntryReference::Elsewhere(offset) => {
-                    let (header, within) = self.unit_of(offset)?;
-                    names_at(self.dwarf, self.referenced_units.get(&header)?, within, &mut self.steps)?
+                EntryReference::InUnit(offset) => names_at(self.dwarf, unit, offset, &mut self.steps)?,
+                EntryReference::InSection(offset) => {
+                    let (header, unit_offset) = self.unit_of(offset)?;
+                    names_at(
+                        self.dwarf,
+                        self.referenced_units.get(&header)?,
+                        unit_offset,
+                        &mut self.steps,
+                    )?
                 }
             };
             if let Some(name) = linkage {
-                let name = demangle(&name, self.how).into_owned();
+                let name = demangle(&name, self.mode).into_owned();
                 self.steps = self.steps.saturating_sub(name.len() / BYTES_PER_STEP);
                 return Some(name);
             }
-            plain = plain.or(name);
+            plain_name = plain_name.or(name);
             reference = match (next, reference) {
-                (Some(AttributeValue::UnitRef(offset)), EntryReference::Here(_)) => EntryReference::Here(offset),
-                (Some(AttributeValue::UnitRef(offset)), EntryReference::Elsewhere(from)) => {
-                    let (header, _) = self.unit_of(from)?;
-                    EntryReference::Elsewhere(offset.to_debug_info_offset(&self.referenced_units.get(&header)?.header)?)
+                (Some(AttributeValue::UnitRef(offset)), EntryReference::InUnit(_)) => EntryReference::InUnit(offset),
+                (Some(AttributeValue::UnitRef(offset)), EntryReference::InSection(source_offset)) => {
+                    let (header, _) = self.unit_of(source_offset)?;
+                    EntryReference::InSection(offset.to_debug_info_offset(&self.referenced_units.get(&header)?.header)?)
                 }
-                (Some(AttributeValue::DebugInfoRef(offset)), _) => EntryReference::Elsewhere(offset),
+                (Some(AttributeValue::DebugInfoRef(offset)), _) => EntryReference::InSection(offset),
                 _ => break,
             };
         }
-        plain
+        plain_name
     }
 
     /// Returns the start of the unit that contains an offset, and the offset within the unit.
     fn unit_of(&mut self, offset: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
-        if let Some((at, unit)) = self.referenced_units.range(..=offset.0).next_back()
-            && let Some(within) = offset.to_unit_offset(&unit.header)
+        if let Some((header_offset, unit)) = self.referenced_units.range(..=offset.0).next_back()
+            && let Some(unit_offset) = offset.to_unit_offset(&unit.header)
         {
-            return Some((*at, within));
+            return Some((*header_offset, unit_offset));
         }
         let mut units = self.dwarf.units();
         while let Ok(Some(header)) = units.next() {
@@ -399,10 +404,10 @@ impl<'a> Search<'a, '_> {
             if self.steps == 0 {
                 return None;
             }
-            let Some(within) = offset.to_unit_offset(&header) else {
+            let Some(unit_offset) = offset.to_unit_offset(&header) else {
                 continue;
             };
-            let at = header.debug_info_offset()?.0;
+            let header_offset = header.debug_info_offset()?.0;
             let unit = self.open(header)?;
             let files = unit
                 .line_program
@@ -412,8 +417,8 @@ impl<'a> Search<'a, '_> {
             if self.referenced_units.len() >= MAX_REFERENCED_UNITS {
                 self.referenced_units.clear();
             }
-            self.referenced_units.insert(at, unit);
-            return Some((at, within));
+            self.referenced_units.insert(header_offset, unit);
+            return Some((header_offset, unit_offset));
         }
         None
     }
@@ -421,8 +426,8 @@ impl<'a> Search<'a, '_> {
 
 #[derive(Clone, Copy)]
 enum EntryReference {
-    Here(UnitOffset),
-    Elsewhere(DebugInfoOffset),
+    InUnit(UnitOffset),
+    InSection(DebugInfoOffset),
 }
 
 type Names<'a> = (Option<String>, Option<String>, Option<AttributeValue<Reader<'a>>>);
@@ -522,10 +527,10 @@ mod tests {
             assert!(locate(&file, &[0x1000], Demangle::Full, &mut limits).is_empty());
             Limits::default().steps - limits.steps
         };
-        let good = zstd::encode_all([0_u8; 1600].as_slice(), 3).unwrap();
-        assert_eq!(steps(1600, &good), 100, "the section was not unpacked");
-        assert_eq!(steps(1599, &good), 0);
-        assert_eq!(steps(1601, &good), 0);
+        let compressed = zstd::encode_all([0_u8; 1600].as_slice(), 3).unwrap();
+        assert_eq!(steps(1600, &compressed), 100, "the section was not unpacked");
+        assert_eq!(steps(1599, &compressed), 0);
+        assert_eq!(steps(1601, &compressed), 0);
         // 64 GiB in a few megabytes.
         let zeros = zstd::encode_all(std::io::Read::take(std::io::repeat(0), 16 << 20), 1).unwrap();
         assert_eq!(steps(1600, &zeros.repeat(4096)), 0);
@@ -566,7 +571,7 @@ mod tests {
         let abbreviations: [u8; 8] = [1, 0x11, 0, 3, 0x0e, 0, 0, 0];
         let units = unit(&[1, 0, 0, 0, 0]).repeat(10_000);
         let mut name = vec![b'x'; 8 << 20];
-        let left_with = |name: &[u8]| {
+        let steps_left = |name: &[u8]| {
             left(&[
                 (".debug_info", &units[..]),
                 (".debug_abbrev", &abbreviations[..]),
@@ -574,29 +579,37 @@ mod tests {
             ])
         };
         // A text without an end is cut off and costs nothing.
-        assert!(left_with(&name) > 1_000_000);
+        assert!(steps_left(&name) > 1_000_000);
         name.push(0);
-        assert_eq!(left_with(&name), 0);
+        assert_eq!(steps_left(&name), 0);
     }
 
     #[test]
     fn functions_that_all_refer_to_one_long_entry_end_the_search() {
-        let place: [u8; 4] = [0x11, 0x01, 0x12, 0x06];
+        let range_attributes: [u8; 4] = [0x11, 0x01, 0x12, 0x06];
         let abbreviations = [
             // DW_TAG_compile_unit with children, DW_TAG_subprogram with DW_AT_specification, DW_FORM_ref4
-            [&[1, 0x11, 1][..], &place, &[0, 0]].concat(),
-            [&[2, 0x2e, 0][..], &place, &[0x47, 0x13, 0, 0]].concat(),
+            [&[1, 0x11, 1][..], &range_attributes, &[0, 0]].concat(),
+            [&[2, 0x2e, 0][..], &range_attributes, &[0x47, 0x13, 0, 0]].concat(),
             // DW_TAG_variable with DW_AT_producer, DW_FORM_string
             vec![3, 0x34, 0, 0x25, 0x08, 0, 0, 0],
         ];
         let span = [&0x1000_u64.to_le_bytes()[..], &0x10_u32.to_le_bytes()].concat();
         let function_count = 10_000;
-        let long_at = 11 + 13 + 17 * function_count;
-        let function = [&[2][..], &span[..], &(long_at as u32).to_le_bytes()].concat();
-        let long = vec![b'x'; 1 << 20];
-        let entries = [&[1][..], &span, &function.repeat(function_count), &[3], &long, &[0, 0]].concat();
+        let long_offset = 11 + 13 + 17 * function_count;
+        let function = [&[2][..], &span[..], &(long_offset as u32).to_le_bytes()].concat();
+        let long_text = vec![b'x'; 1 << 20];
+        let entries = [
+            &[1][..],
+            &span,
+            &function.repeat(function_count),
+            &[3],
+            &long_text,
+            &[0, 0],
+        ]
+        .concat();
         let info = unit(&entries);
-        assert_eq!(info[long_at], 3);
+        assert_eq!(info[long_offset], 3);
         assert_eq!(
             left(&[
                 (".debug_info", &info[..]),

@@ -73,7 +73,7 @@ impl<R: ReadCacheOps> Cache<R> {
         (MAX_PIECES_BYTES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
     }
 
-    fn cut<T>(&self) -> Result<T, ()> {
+    fn refuse<T>(&self) -> Result<T, ()> {
         self.is_cut.set(true);
         Err(())
     }
@@ -99,11 +99,11 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
         if size > MAX_PIECE_BYTES {
-            return self.0.cut();
+            return self.0.refuse();
         }
         // A piece that is read again counts again, because its reader processes all of it again.
         let Some(left) = self.0.pieces.get().checked_sub(size + PIECE_BYTES) else {
-            return self.0.cut();
+            return self.0.refuse();
         };
         self.0.pieces.set(left);
         self.0.ranges.read_bytes_at(offset, size)
@@ -112,7 +112,7 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
     fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
         let left = self.0.texts.get();
         if left < MAX_TEXT + TEXT_BYTES {
-            return self.0.cut();
+            return self.0.refuse();
         }
         let text = self.0.ranges.read_bytes_at_until(range, delimiter);
         // A name without an end counts as the longest name: its end was searched, and each further request searches
@@ -155,13 +155,13 @@ impl Head {
     /// Reads the headers of a file. Returns `None` if it is not an ELF file.
     pub fn read<'data, R: ReadRef<'data>>(data: R) -> Option<Self> {
         match FileKind::parse(data).ok()? {
-            FileKind::Elf32 => Self::of::<FileHeader32<Endianness>, R>(data),
-            FileKind::Elf64 => Self::of::<FileHeader64<Endianness>, R>(data),
+            FileKind::Elf32 => Self::parse::<FileHeader32<Endianness>, R>(data),
+            FileKind::Elf64 => Self::parse::<FileHeader64<Endianness>, R>(data),
             _ => None,
         }
     }
 
-    fn of<'data, H: FileHeader<Endian = Endianness>, R: ReadRef<'data>>(data: R) -> Option<Self> {
+    fn parse<'data, H: FileHeader<Endian = Endianness>, R: ReadRef<'data>>(data: R) -> Option<Self> {
         let header = H::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let segments = header.program_headers(endian, data).ok()?;
@@ -278,14 +278,14 @@ impl Index {
         let tables = [elf.elf_symbol_table(), elf.elf_dynamic_symbol_table()];
         // If two symbols have the same address, a symbol with a size is preferred, then a global symbol.
         let mut ranked: Vec<(u8, Entry)> = Vec::new();
-        for (which, table) in tables.into_iter().enumerate() {
+        for (table_index, table) in tables.into_iter().enumerate() {
             if table.is_empty() {
                 continue;
             }
             let Ok(strings) = elf.elf_section_table().section(table.string_section()) else {
                 continue;
             };
-            index.strings[which] = strings.sh_offset(endian);
+            index.strings[table_index] = strings.sh_offset(endian);
             for symbol in table.symbols() {
                 let kind = symbol.st_type();
                 let is_code = kind == STT_FUNC || kind == STT_GNU_IFUNC || kind == STT_NOTYPE;
@@ -300,7 +300,7 @@ impl Index {
                     continue;
                 }
                 let rank = u8::from(size == 0) * 2 + u8::from(symbol.st_bind() == STB_LOCAL);
-                let name = if which == 1 { name | DYNAMIC } else { name };
+                let name = if table_index == 1 { name | DYNAMIC } else { name };
                 if ranked.len() == MAX_FUNCTIONS {
                     index.is_cut = true;
                     break;
@@ -373,10 +373,10 @@ mod tests {
                         .is_ok_and(|name| name.contains("our_own_functions_are_found"))
             })
             .unwrap();
-        let place = Index::new(&file).find(symbol.address() + 8).unwrap();
-        assert_eq!(place.start, symbol.address());
+        let function = Index::new(&file).find(symbol.address() + 8).unwrap();
+        assert_eq!(function.start, symbol.address());
         let bytes = std::fs::read(&path).unwrap();
-        let name = &bytes[usize::try_from(place.name).unwrap()..];
+        let name = &bytes[usize::try_from(function.name).unwrap()..];
         let end = name.iter().position(|byte| *byte == 0).unwrap();
         assert_eq!(&name[..end], symbol.name_bytes().unwrap());
         let segments = Head::read(Limited(&cache)).unwrap().segments;
@@ -399,7 +399,7 @@ mod tests {
         bytes.resize(3 * MAX_TEXT, b'x');
         let end = bytes.len() as u64;
         let cache = Cache::new(std::io::Cursor::new(bytes));
-        let read = |at| Limited(&cache).read_bytes_at_until(at..end, 0);
+        let read = |offset| Limited(&cache).read_bytes_at_until(offset..end, 0);
         assert_eq!(read(0), Ok(&b"name"[..]));
         assert_eq!(cache.texts.get(), MAX_TEXTS - 4 - TEXT_BYTES);
         assert_eq!(read(12), Err(()));
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn pieces_of_a_file_have_a_bound_together() {
         let cache = Cache::new(sparse(b"", 1 << 30));
-        let read = |at| Limited(&cache).read_bytes_at(at, 100 << 20).map(<[u8]>::len);
+        let read = |offset| Limited(&cache).read_bytes_at(offset, 100 << 20).map(<[u8]>::len);
         assert_eq!([read(0), read(1), read(2)], [Ok(100 << 20); 3]);
         assert!(!cache.is_cut());
         assert_eq!((read(3), cache.is_cut()), (Err(()), true));
@@ -429,7 +429,7 @@ mod tests {
             offset: Some((0x1000, 100 << 20)),
             ..Section::default()
         };
-        let short = Section {
+        let short_notes = Section {
             offset: Some((0x1000, 64 << 10)),
             ..notes.clone()
         };
@@ -440,8 +440,8 @@ mod tests {
         };
         for (before, is_found, is_cut) in [
             (vec![notes; 4000], true, true),
-            (vec![short.clone(); 3], true, false),
-            (vec![short; 4000], false, true),
+            (vec![short_notes.clone(); 3], true, false),
+            (vec![short_notes; 4000], false, true),
         ] {
             let file = sparse(&made(&[before, vec![id.clone()]].concat()), 200 << 20);
             let cache = Cache::of_head(file);
@@ -460,11 +460,14 @@ mod tests {
             ..Section::default()
         };
         let read = |bytes: Vec<u8>| Head::read(bytes.as_slice()).unwrap();
-        let short = read(made(&[id(MAX_BUILD_ID)]));
-        assert_eq!((short.build_id.len(), short.is_cut), (2 * MAX_BUILD_ID, false));
+        let short_head = read(made(&[id(MAX_BUILD_ID)]));
+        assert_eq!(
+            (short_head.build_id.len(), short_head.is_cut),
+            (2 * MAX_BUILD_ID, false)
+        );
         for length in [MAX_BUILD_ID + 1, 1 << 20] {
-            let long = read(made(&[id(length)]));
-            assert_eq!((long.build_id.as_str(), long.is_cut), ("", true));
+            let long_head = read(made(&[id(length)]));
+            assert_eq!((long_head.build_id.as_str(), long_head.is_cut), ("", true));
         }
         let head = read(with_segments(60_000, &[id(20)]));
         assert_eq!((head.segments.len(), head.build_id.len()), (MAX_SEGMENTS, 40));
@@ -495,15 +498,15 @@ mod tests {
             ..Section::default()
         };
         let mut bytes = made(&[names]);
-        let at = bytes.len() as u64;
+        let table_offset = bytes.len() as u64;
         let first = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
         let headers = bytes[first..first + 3 * 64].to_vec();
         bytes.extend_from_slice(&headers);
-        bytes[40..48].copy_from_slice(&at.to_le_bytes());
+        bytes[40..48].copy_from_slice(&table_offset.to_le_bytes());
         // e_shnum is 0, so the number is sh_size of the first section; e_shstrndx is the section of `x`.
         bytes[60..62].copy_from_slice(&0_u16.to_le_bytes());
         bytes[62..64].copy_from_slice(&1_u16.to_le_bytes());
-        bytes[at as usize + 32..at as usize + 40].copy_from_slice(&2_000_000_u64.to_le_bytes());
+        bytes[table_offset as usize + 32..table_offset as usize + 40].copy_from_slice(&2_000_000_u64.to_le_bytes());
         let cache = Cache::new(sparse(&bytes, 1 << 30));
         let file = object::File::parse(Limited(&cache)).unwrap();
         assert_eq!(file.sections().count(), 2_000_000 - 1);
@@ -527,8 +530,8 @@ mod tests {
         std::fs::copy("/bin/sh", &path).unwrap();
         let (headers, count) = {
             let bytes = std::fs::read(&path).unwrap();
-            let at = u64::from_le_bytes(bytes[40..48].try_into().unwrap());
-            (at, u16::from_le_bytes(bytes[60..62].try_into().unwrap()))
+            let table_offset = u64::from_le_bytes(bytes[40..48].try_into().unwrap());
+            (table_offset, u16::from_le_bytes(bytes[60..62].try_into().unwrap()))
         };
         let file = File::options().write(true).open(&path).unwrap();
         file.set_len(2 << 40).unwrap();

@@ -80,11 +80,11 @@ impl<S: Source> Functions<S> {
     pub fn resolve(
         &self,
         addresses: &[u64],
-        how: Demangle,
+        mode: Demangle,
         names: &mut Ranges,
         lines: impl FnOnce(&S, &[u64]) -> Option<Vec<(u64, Vec<Call>)>>,
     ) -> Vec<u64> {
-        let mut later = Vec::new();
+        let mut postponed_addresses = Vec::new();
         let go = self.go.as_ref().map(|(table, source)| (table, Bytes::new(source)));
         if let Some(debug) = &self.debug
             && go.is_none()
@@ -100,15 +100,15 @@ impl<S: Source> Functions<S> {
                 lines(debug, &missing)
             };
             match line_calls {
-                Some(line_calls) => self.keep_lines(line_calls, how, names),
-                None => later = missing,
+                Some(line_calls) => self.keep_lines(line_calls, mode, names),
+                None => postponed_addresses = missing,
             }
         }
-        for address in &later {
+        for address in &postponed_addresses {
             if names.is_full() {
                 break;
             }
-            let symbol = self.symbol(*address, how).map(|line_calls| line_calls.calls.into());
+            let symbol = self.symbol(*address, mode).map(|line_calls| line_calls.calls.into());
             let calls = symbol.unwrap_or_else(|| Arc::new([Call::named(Arc::from(""))]) as Arc<[Call]>);
             names.insert_calls(*address, address.saturating_add(1), calls);
         }
@@ -119,10 +119,10 @@ impl<S: Source> Functions<S> {
             if names.find_calls(*address).is_some() {
                 continue;
             }
-            let by_go = go.as_ref().and_then(|(table, bytes)| table.find(bytes, *address));
-            let (start, end, calls): (_, _, Arc<[Call]>) = match by_go {
+            let go_function = go.as_ref().and_then(|(table, bytes)| table.find(bytes, *address));
+            let (start, end, calls): (_, _, Arc<[Call]>) = match go_function {
                 Some(located) => (*address, address.saturating_add(1), located.calls.into()),
-                None => match self.symbol(*address, how) {
+                None => match self.symbol(*address, mode) {
                     Some(Located { start, end, calls }) => (start, end, calls.into()),
                     // The empty name prevents another search for the address.
                     None => (
@@ -134,10 +134,10 @@ impl<S: Source> Functions<S> {
             };
             names.insert_calls(start, end, calls);
         }
-        later
+        postponed_addresses
     }
 
-    fn keep_lines(&self, calls_by_address: Vec<(u64, Vec<Call>)>, how: Demangle, names: &mut Ranges) {
+    fn keep_lines(&self, calls_by_address: Vec<(u64, Vec<Call>)>, mode: Demangle, names: &mut Ranges) {
         for (address, mut calls) in calls_by_address {
             if names.is_full() {
                 break;
@@ -145,7 +145,7 @@ impl<S: Source> Functions<S> {
             // DWARF has only the line, so the symbol provides the function's name.
             if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
                 let symbol = self
-                    .symbol(address, how)
+                    .symbol(address, mode)
                     .and_then(|calls_by_address| calls_by_address.calls.into_iter().next());
                 let Some(symbol) = symbol else { continue };
                 last.name = symbol.name;
@@ -155,14 +155,14 @@ impl<S: Source> Functions<S> {
         }
     }
 
-    fn symbol(&self, address: u64, how: Demangle) -> Option<Located> {
+    fn symbol(&self, address: u64, mode: Demangle) -> Option<Located> {
         self.symbols.iter().find_map(|(index, strings)| {
-            let place = index.find(address)?;
-            let name = Bytes::new(strings).text(place.name)?;
+            let function = index.find(address)?;
+            let name = Bytes::new(strings).text(function.name)?;
             Some(Located {
-                start: place.start,
-                end: place.end,
-                calls: vec![Call::named(demangle(&name, how).into())],
+                start: function.start,
+                end: function.end,
+                calls: vec![Call::named(demangle(&name, mode).into())],
             })
         })
     }
@@ -176,7 +176,7 @@ impl<S: Source> Functions<S> {
     pub fn bytes(&self) -> usize {
         self.symbols
             .iter()
-            .map(|(index, source)| index.bytes() + source.held())
+            .map(|(index, source)| index.bytes() + source.held_bytes())
             .sum()
     }
 }
@@ -231,8 +231,8 @@ mod tests {
             bytes: 4 << 30,
             steps: 1 << 30,
         };
-        let found = dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits);
-        let (address, calls) = found.first().unwrap();
+        let calls_by_address = dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits);
+        let (address, calls) = calls_by_address.first().unwrap();
         let outer = calls.last().unwrap();
         assert_eq!(*address, symbol);
         assert!(
@@ -247,18 +247,18 @@ mod tests {
 
     #[test]
     fn when_there_are_enough_names_no_more_are_looked_up() {
-        let long: Arc<str> = "x".repeat(1 << 20).into();
+        let long_name: Arc<str> = "x".repeat(1 << 20).into();
         let mut names = Ranges::default();
-        let looked_up = |names: &mut Ranges, address: u64| {
+        let is_looked_up = |names: &mut Ranges, address: u64| {
             let functions: Functions<&[u8]> = Functions::default();
             functions.resolve(&[address], Demangle::Full, names, |_, _| None);
             names.find_calls(address).is_some()
         };
-        assert!(looked_up(&mut names, 1 << 40));
+        assert!(is_looked_up(&mut names, 1 << 40));
         for start in 0..200 {
-            names.insert(start, start + 1, long.clone());
+            names.insert(start, start + 1, long_name.clone());
         }
-        assert!(!looked_up(&mut names, 1 << 41));
+        assert!(!is_looked_up(&mut names, 1 << 41));
     }
 
     proptest! {
@@ -271,9 +271,13 @@ mod tests {
         ) {
             let mut bytes = std::fs::read("/bin/sh").unwrap();
             let length = bytes.len();
-            for (index, (at, value)) in changes.into_iter().enumerate() {
-                let at = if index % 2 == 0 { at.index(length) } else { length - 2048 + at.index(2048) };
-                bytes[at] = value;
+            for (index, (position, value)) in changes.into_iter().enumerate() {
+                let position = if index % 2 == 0 {
+                    position.index(length)
+                } else {
+                    length - 2048 + position.index(2048)
+                };
+                bytes[position] = value;
             }
             let addresses: Vec<u64> = addresses.into_iter().collect();
             let names = resolve(&bytes, &addresses);

@@ -22,26 +22,29 @@ pub fn find<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Byt
     if !file.is_little_endian() {
         return None;
     }
-    let at = locate(file, bytes)?;
+    let table_offset = locate(file, bytes)?;
     let mut start = [0; Header::LENGTH];
-    bytes.read(at, &mut start)?;
+    bytes.read(table_offset, &mut start)?;
     let header = Header::parse(&start)?;
     let image = Image { file, elf, bytes };
-    let module = image.module(at);
+    let module = image.module(table_offset);
     let (text_field, inlined_field) = header.module_fields();
     let text = if header.needs_text() {
         let from_module = || image.pointer(module?.checked_add(text_field)?);
-        [Some(header.text), image.pointer(image.address(at)?.checked_add(24)?)]
-            .into_iter()
-            .flatten()
-            .find(|text| *text != 0)
-            .or_else(from_module)
-            .or_else(|| image.symbol(&["runtime.text"]))
-            .or_else(|| file.section_by_name(".text").map(|section| section.address()))?
+        [
+            Some(header.text),
+            image.pointer(image.address(table_offset)?.checked_add(24)?),
+        ]
+        .into_iter()
+        .flatten()
+        .find(|text| *text != 0)
+        .or_else(from_module)
+        .or_else(|| image.symbol(&["runtime.text"]))
+        .or_else(|| file.section_by_name(".text").map(|section| section.address()))?
     } else {
         0
     };
-    let mut table = Pclntab::open(bytes, at, text)?;
+    let mut table = Pclntab::open(bytes, table_offset, text)?;
     table.inlined = module
         .and_then(|module| image.pointer(module.checked_add(inlined_field?)?))
         .filter(|address| *address != 0)
@@ -55,8 +58,8 @@ pub fn find<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Byt
 /// Returns the offset of the table in the file.
 fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes<'_>) -> Option<u64> {
     for name in [".gopclntab", ".data.rel.ro.gopclntab"] {
-        if let Some((at, _)) = file.section_by_name(name).and_then(|section| section.file_range()) {
-            return Some(at);
+        if let Some((section_offset, _)) = file.section_by_name(name).and_then(|section| section.file_range()) {
+            return Some(section_offset);
         }
     }
     let is_nameless = file.sections().next().is_none();
@@ -74,15 +77,15 @@ fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes
         let (start, size) = segment.file_range();
         let end = start.saturating_add(size.min(budget));
         budget = budget.saturating_sub(size);
-        let Some(mut at) = start.checked_next_multiple_of(8) else {
+        let Some(mut position) = start.checked_next_multiple_of(8) else {
             continue;
         };
         let mut piece = [0; 4096 + Header::LENGTH];
-        while at < end {
+        while position < end {
             // The last piece may be shorter.
-            let length = (end - at).min(piece.len() as u64) as usize;
+            let length = (end - position).min(piece.len() as u64) as usize;
             let Some(part) = piece.get_mut(..length) else { break };
-            if bytes.read(at, part).is_none() {
+            if bytes.read(position, part).is_none() {
                 break;
             }
             let offset = (0..length.min(4096)).step_by(8).find(|from| {
@@ -90,9 +93,9 @@ fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes
                     .is_some_and(|rest| rest.len() >= Header::LENGTH && Header::parse(rest).is_some())
             });
             if let Some(from) = offset {
-                return Some(at + from as u64);
+                return Some(position + from as u64);
             }
-            at += 4096;
+            position += 4096;
         }
     }
     None
@@ -109,8 +112,8 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
     fn address(&self, offset: u64) -> Option<u64> {
         self.file.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
-            let within = offset.checked_sub(start).filter(|within| *within < size)?;
-            segment.address().checked_add(within)
+            let distance = offset.checked_sub(start).filter(|distance| *distance < size)?;
+            segment.address().checked_add(distance)
         })
     }
 
@@ -118,8 +121,10 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
     fn offset(&self, address: u64) -> Option<u64> {
         self.file.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
-            let within = address.checked_sub(segment.address()).filter(|within| *within < size)?;
-            start.checked_add(within)
+            let distance = address
+                .checked_sub(segment.address())
+                .filter(|distance| *distance < size)?;
+            start.checked_add(distance)
         })
     }
 
@@ -128,20 +133,22 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
             matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0)
                 && address
                     .checked_sub(segment.address())
-                    .is_some_and(|within| within < segment.size())
+                    .is_some_and(|distance| distance < segment.size())
         })
     }
 
     /// Returns the pointer at an address, or the value of its relocation if the dynamic linker fills it in.
     fn pointer(&self, address: u64) -> Option<u64> {
         match self.bytes.u64(self.offset(address)?)? {
-            0 => self.relocation(|at, _| at == address).map(|(_, value)| value),
+            0 => self
+                .relocation(|location, _| location == address)
+                .map(|(_, value)| value),
             value => Some(value),
         }
     }
 
-    /// Returns the first relative relocation for which `is_it`, called with its address and its value, returns true.
-    fn relocation(&self, mut is_it: impl FnMut(u64, u64) -> bool) -> Option<(u64, u64)> {
+    /// Returns the first relative relocation for which `is_match`, called with its address and its value, returns true.
+    fn relocation(&self, mut is_match: impl FnMut(u64, u64) -> bool) -> Option<(u64, u64)> {
         let endian = self.elf.endian();
         let mut budget = MAX_RELOCATIONS;
         for section in self.elf.elf_section_table().iter() {
@@ -154,9 +161,9 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
             };
             for entry in entries {
                 let kind = entry.r_type(endian, false);
-                let (at, value) = (entry.r_offset(endian), entry.r_addend(endian) as u64);
-                if (kind == R_X86_64_RELATIVE || kind == R_AARCH64_RELATIVE) && is_it(at, value) {
-                    return Some((at, value));
+                let (location, value) = (entry.r_offset(endian), entry.r_addend(endian) as u64);
+                if (kind == R_X86_64_RELATIVE || kind == R_AARCH64_RELATIVE) && is_match(location, value) {
+                    return Some((location, value));
                 }
             }
         }
@@ -168,7 +175,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         let table = self.elf.elf_symbol_table();
         let strings = self.elf.elf_section_table().section(table.string_section()).ok()?;
         let strings = strings.sh_offset(endian);
-        let is_wanted = |at: u64| names.iter().any(|name| self.is_text(at, name));
+        let is_wanted = |offset: u64| names.iter().any(|name| self.is_text(offset, name));
         let mut symbols = table.symbols().iter().take(MAX_SYMBOLS);
         symbols
             .find(|symbol| {
@@ -180,12 +187,12 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
     }
 
     /// Returns true if this text, followed by a zero byte, is at an offset of the file.
-    fn is_text(&self, at: u64, wanted: &str) -> bool {
+    fn is_text(&self, offset: u64, expected: &str) -> bool {
         let mut text = [0; 32];
-        let Some(text) = text.get_mut(..=wanted.len()) else {
+        let Some(text) = text.get_mut(..=expected.len()) else {
             return false;
         };
-        self.bytes.read(at, text).is_some() && text.strip_suffix(&[0]) == Some(wanted.as_bytes())
+        self.bytes.read(offset, text).is_some() && text.strip_suffix(&[0]) == Some(expected.as_bytes())
     }
 
     /// Returns the address of the module data, which begins with the address of the table.
@@ -194,8 +201,8 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
             return Some(section.address());
         }
         let table = self.address(table)?;
-        if let Some((at, _)) = self.relocation(|_, value| value == table) {
-            return Some(at);
+        if let Some((location, _)) = self.relocation(|_, value| value == table) {
+            return Some(location);
         }
         let section = [".noptrdata", ".data"]
             .into_iter()
@@ -213,16 +220,16 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         }
         let (start, size) = section.file_range()?;
         let size = size.min(MAX_SEARCH);
-        let mut at = 0;
-        while at + 16 <= size {
-            let here = start.checked_add(at)?;
-            if self.bytes.u64(here)? == address {
-                let names = self.bytes.u64(here.checked_add(8)?)?;
+        let mut offset = 0;
+        while offset + 16 <= size {
+            let position = start.checked_add(offset)?;
+            if self.bytes.u64(position)? == address {
+                let names = self.bytes.u64(position.checked_add(8)?)?;
                 if names > address && names - address < 256 {
-                    return section.address().checked_add(at);
+                    return section.address().checked_add(offset);
                 }
             }
-            at += 8;
+            offset += 8;
         }
         None
     }

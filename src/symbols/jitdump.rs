@@ -21,34 +21,39 @@ pub fn offer(bytes: &Bytes<'_>, search: &mut Latest<'_>) -> bool {
     if bytes.u32(0) != Some(MAGIC) {
         return false;
     }
-    let Some(mut at) = bytes.u32(8).map(u64::from).filter(|length| *length >= 40) else {
+    let Some(mut position) = bytes.u32(8).map(u64::from).filter(|length| *length >= 40) else {
         return false;
     };
     // File offset of the name of each piece of code.
     let mut names: HashMap<u64, u64> = HashMap::new();
     for _ in 0..MAX_RECORDS {
-        let Some((kind, next)) = record(bytes, at, &mut names, search) else {
+        let Some((kind, next)) = record(bytes, position, &mut names, search) else {
             break;
         };
         if kind == CLOSE {
             break;
         }
-        at = next;
+        position = next;
     }
     true
 }
 
 /// Reads a record. Returns its kind and the offset of the next record, or `None` at the end and at damage.
-fn record(bytes: &Bytes<'_>, at: u64, names: &mut HashMap<u64, u64>, search: &mut Latest<'_>) -> Option<(u32, u64)> {
-    let (kind, length) = (bytes.u32(at)?, bytes.u32(at.checked_add(4)?)?);
+fn record(
+    bytes: &Bytes<'_>,
+    position: u64,
+    names: &mut HashMap<u64, u64>,
+    search: &mut Latest<'_>,
+) -> Option<(u32, u64)> {
+    let (kind, length) = (bytes.u32(position)?, bytes.u32(position.checked_add(4)?)?);
     if length < 16 {
         return None;
     }
-    let word = |offset: u64| bytes.u64(at.checked_add(offset)?);
+    let word = |offset: u64| bytes.u64(position.checked_add(offset)?);
     match kind {
         CODE_LOAD if length >= 56 => {
             let (start, size, index) = (word(32)?, word(40)?, word(48)?);
-            let name = at.checked_add(56)?;
+            let name = position.checked_add(56)?;
             if names.len() < MAX_CODE {
                 names.insert(index, name);
             }
@@ -62,11 +67,11 @@ fn record(bytes: &Bytes<'_>, at: u64, names: &mut HashMap<u64, u64>, search: &mu
         }
         _ => {}
     }
-    Some((kind, at.checked_add(u64::from(length))?))
+    Some((kind, position.checked_add(u64::from(length))?))
 }
 
 fn offer_code(bytes: &Bytes<'_>, search: &mut Latest<'_>, start: u64, size: u64, name: u64) {
-    if search.is_elsewhere(start, size) {
+    if search.is_unneeded(start, size) {
         return;
     }
     if let Some(name) = bytes.text(name).filter(|name| !name.is_empty()) {
@@ -119,20 +124,23 @@ mod tests {
             (0x2020, "second"),
             (0x3030, "first"),
         ];
-        let found = names(&file());
-        let short: Vec<_> = found.iter().map(|(address, name)| (*address, name.as_str())).collect();
-        assert_eq!(short, expected);
+        let latest_names = names(&file());
+        let pairs: Vec<_> = latest_names
+            .iter()
+            .map(|(address, name)| (*address, name.as_str()))
+            .collect();
+        assert_eq!(pairs, expected);
     }
 
     #[test]
     fn a_file_that_is_cut_or_changed_is_read_as_far_as_it_goes() {
-        let whole = file();
-        for length in 0..whole.len() {
-            names(&whole[..length]);
+        let dump = file();
+        for length in 0..dump.len() {
+            names(&dump[..length]);
         }
-        for at in 0..whole.len() {
-            let mut damaged = whole.clone();
-            damaged[at] ^= 0xff;
+        for position in 0..dump.len() {
+            let mut damaged = dump.clone();
+            damaged[position] ^= 0xff;
             names(&damaged);
         }
     }

@@ -12,7 +12,7 @@ pub struct Symbols {
     /// Start addresses in ascending order. A function extends to the next one.
     starts: Box<[u64]>,
     /// Start of each name in `text`. The name extends to the end of its line.
-    places: Box<[u32]>,
+    name_offsets: Box<[u32]>,
     text: Box<str>,
 }
 
@@ -34,11 +34,11 @@ impl Symbols {
                 continue;
             };
             visible |= address != 0;
-            let Ok(place) = u32::try_from(text.len()) else {
+            let Ok(offset) = u32::try_from(text.len()) else {
                 break;
             };
             if address != 0 && matches!(kind, b't' | b'T' | b'w' | b'W') {
-                starts.push((address, place));
+                starts.push((address, offset));
                 text.push_str(&String::from_utf8_lossy(name));
                 text.push('\n');
             }
@@ -51,7 +51,7 @@ impl Symbols {
         starts.dedup_by_key(|(address, _)| *address);
         Ok(Some(Self {
             starts: starts.iter().map(|(address, _)| *address).collect(),
-            places: starts.iter().map(|(_, place)| *place).collect(),
+            name_offsets: starts.iter().map(|(_, offset)| *offset).collect(),
             text: text.into_boxed_str(),
         }))
     }
@@ -60,10 +60,10 @@ impl Symbols {
     /// The end of the last function is unknown, so it is the byte after the address.
     pub fn find(&self, address: u64) -> Option<(u64, u64, &str)> {
         let after = self.starts.partition_point(|start| *start <= address);
-        let at = after.checked_sub(1)?;
+        let index = after.checked_sub(1)?;
         let end = self.starts.get(after).copied().unwrap_or(address.saturating_add(1));
-        let name = self.text.get(*self.places.get(at)? as usize..)?;
-        Some((*self.starts.get(at)?, end, name.split('\n').next()?))
+        let name = self.text.get(*self.name_offsets.get(index)? as usize..)?;
+        Some((*self.starts.get(index)?, end, name.split('\n').next()?))
     }
 
     /// Adds the functions that contain `addresses` to `ranges`.
@@ -78,7 +78,7 @@ impl Symbols {
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.starts) + size_of_val(&*self.places) + self.text.len()
+        size_of_val(&*self.starts) + size_of_val(&*self.name_offsets) + self.text.len()
     }
 }
 
@@ -98,15 +98,15 @@ mod tests {
         let list = "ffffffff81000000 T first\nffffffff81000100 t second\nffffffff81000200 D data\n\
                     ffffffff81000300 T third\nffffffffc0000000 t in_module\t[m]\n";
         let mut ranges = Ranges::default();
-        let wanted = [
+        let addresses = [
             0xffff_ffff_8100_0010,
             0xffff_ffff_8100_0110,
             0xffff_ffff_8100_0150,
             0xffff_ffff_c000_0008,
         ];
         let symbols = Symbols::read(list.as_bytes()).unwrap().unwrap();
-        symbols.resolve(&wanted, &mut ranges);
-        let names: Vec<_> = wanted
+        symbols.resolve(&addresses, &mut ranges);
+        let names: Vec<_> = addresses
             .iter()
             .map(|address| ranges.find(*address).map(|name| &**name))
             .collect();

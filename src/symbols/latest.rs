@@ -31,7 +31,7 @@ impl<'a> Latest<'a> {
     }
 
     /// Returns true if the search needs no name for this range.
-    pub(crate) fn is_elsewhere(&self, start: u64, size: u64) -> bool {
+    pub(crate) fn is_unneeded(&self, start: u64, size: u64) -> bool {
         let from = self.addresses.partition_point(|address| *address < start);
         self.steps > MAX_STEPS || self.addresses.get(from).is_none_or(|address| *address - start >= size)
     }
@@ -40,17 +40,17 @@ impl<'a> Latest<'a> {
     pub fn offer(&mut self, start: u64, size: u64, name: &[u8]) {
         let end = start.saturating_add(size);
         let [from, to] = [start, end].map(|limit| self.addresses.partition_point(|address| *address < limit));
-        let places = self.best.get_mut(from..to).unwrap_or_default();
-        if places.is_empty() || self.steps > MAX_STEPS {
+        let slots = self.best.get_mut(from..to).unwrap_or_default();
+        if slots.is_empty() || self.steps > MAX_STEPS {
             return;
         }
-        self.steps += places.len() + name.len() / 16;
-        let before: usize = places.iter().flatten().map(|(.., name)| name.len()).sum();
+        self.steps += slots.len() + name.len() / 16;
+        let before: usize = slots.iter().flatten().map(|(.., name)| name.len()).sum();
         let name: Arc<str> = String::from_utf8_lossy(name).into();
-        let held = self.held_bytes - before + places.len().saturating_mul(name.len());
-        let is_held = held <= MAX_NAME_BYTES;
-        self.held_bytes = if is_held { held } else { self.held_bytes - before };
-        places.fill(is_held.then_some((start, end, name)));
+        let total_bytes = self.held_bytes - before + slots.len().saturating_mul(name.len());
+        let is_held = total_bytes <= MAX_NAME_BYTES;
+        self.held_bytes = if is_held { total_bytes } else { self.held_bytes - before };
+        slots.fill(is_held.then_some((start, end, name)));
     }
 
     /// Passes each result to `take`: address, first address of the function, its end address (exclusive), and the
@@ -74,10 +74,10 @@ mod tests {
         let mut latest = Latest::new(&addresses);
         latest.offer(0x1000, 0x100, b"first");
         latest.offer(0xf00, 0x120, b"second");
-        assert!(latest.is_elsewhere(0x2000, 0x1000) && !latest.is_elsewhere(0x2fff, 2));
-        let mut found = Vec::new();
-        latest.finish(|address, _, _, name| found.push((address, name.to_string())));
-        assert_eq!(found, [(0x1010, "second".to_owned()), (0x1090, "first".to_owned())]);
+        assert!(latest.is_unneeded(0x2000, 0x1000) && !latest.is_unneeded(0x2fff, 2));
+        let mut names = Vec::new();
+        latest.finish(|address, _, _, name| names.push((address, name.to_string())));
+        assert_eq!(names, [(0x1010, "second".to_owned()), (0x1090, "first".to_owned())]);
     }
 
     #[test]
@@ -88,13 +88,13 @@ mod tests {
         // The name would take 640 MB if each address had a copy.
         latest.offer(0, u64::MAX, &[b'x'; 64 << 10]);
         assert!(latest.best.iter().all(Option::is_none) && latest.held_bytes == 0);
-        while !latest.is_elsewhere(0, u64::MAX) {
+        while !latest.is_unneeded(0, u64::MAX) {
             latest.offer(0, u64::MAX, b"all");
         }
         assert!(latest.steps < MAX_STEPS + addresses.len() + 1);
         latest.offer(7, 1, b"later");
-        let mut found = 0;
-        latest.finish(|_, _, _, name| found += usize::from(&*name == "all"));
-        assert_eq!(found, addresses.len());
+        let mut count = 0;
+        latest.finish(|_, _, _, name| count += usize::from(&*name == "all"));
+        assert_eq!(count, addresses.len());
     }
 }

@@ -12,7 +12,7 @@ use crate::calls::{Call, Located};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pclntab {
     layout: Layout,
-    at: u64,
+    offset: u64,
     /// Size of the smallest instruction in bytes.
     quantum: u64,
     functions: u64,
@@ -122,26 +122,26 @@ impl Header {
 
 impl Pclntab {
     /// Opens the table at a file offset. `text` is the address of the first function, if the header needs one.
-    pub fn open(bytes: &Bytes<'_>, at: u64, text: u64) -> Option<Self> {
+    pub fn open(bytes: &Bytes<'_>, offset: u64, text: u64) -> Option<Self> {
         let mut start = [0; Header::LENGTH];
-        bytes.read(at, &mut start)?;
+        bytes.read(offset, &mut start)?;
         let header = Header::parse(&start)?;
-        let word = |index: u64| bytes.u64(at.checked_add(8 + index * 8)?);
-        let part = |index: u64| at.checked_add(word(index)?);
+        let word = |index: u64| bytes.u64(offset.checked_add(8 + index * 8)?);
+        let part = |index: u64| offset.checked_add(word(index)?);
         let [names, units, files, values, table] = match header.layout {
             Layout::V2 => {
                 let functions = word(0)?;
-                let table = at.checked_add(16)?;
+                let table = offset.checked_add(16)?;
                 // The offset of the file table follows the last address.
                 let files = bytes.u32(table.checked_add(functions * 16 + 8)?)?;
-                [at, at, at.checked_add(u64::from(files))?, at, table]
+                [offset, offset, offset.checked_add(u64::from(files))?, offset, table]
             }
             Layout::V16 => [part(2)?, part(3)?, part(4)?, part(5)?, part(6)?],
             Layout::V18 | Layout::V20 => [part(3)?, part(4)?, part(5)?, part(6)?, part(7)?],
         };
         Some(Self {
             layout: header.layout,
-            at,
+            offset,
             quantum: u64::from(start[6]),
             functions: word(0)?,
             text,
@@ -173,17 +173,21 @@ impl Pclntab {
     /// Returns the function with an index.
     fn function(&self, bytes: &Bytes<'_>, index: u64) -> Option<Function> {
         let (start, end) = (self.entry(bytes, index)?, self.entry(bytes, index + 1)?);
-        let wide = self.layout < Layout::V18;
-        let (record, fields) = if wide {
+        let is_wide = self.layout < Layout::V18;
+        let (record, fields) = if is_wide {
             let offset = bytes.u64(self.table.checked_add(index * 16 + 8)?)?;
-            let base = if self.layout == Layout::V2 { self.at } else { self.table };
+            let base = if self.layout == Layout::V2 {
+                self.offset
+            } else {
+                self.table
+            };
             (base.checked_add(offset)?, 8)
         } else {
             let offset = bytes.u32(self.table.checked_add(index * 8 + 4)?)?;
             (self.table.checked_add(u64::from(offset))?, 4)
         };
         let fields = record.checked_add(fields)?;
-        let field = |at: u64| bytes.u32(fields.checked_add(at)?);
+        let field = |field_offset: u64| bytes.u32(fields.checked_add(field_offset)?);
         let kind = match self.layout {
             Layout::V2 => 28,
             Layout::V16 | Layout::V18 => 32,
@@ -196,7 +200,7 @@ impl Pclntab {
         let (values, trees) = (field(24)?, bytes.u8(fields.checked_add(kind + 3)?)?);
         let tables = kind + 4;
         let mut inlined = None;
-        if let Some(base) = self.inlined.filter(|_| !wide)
+        if let Some(base) = self.inlined.filter(|_| !is_wide)
             && u64::from(values) > INLINED_INDEX
             && u64::from(trees) > INLINED_TREE
         {
@@ -254,11 +258,11 @@ impl Pclntab {
             return None;
         }
         let mut calls = Vec::new();
-        let mut at = address;
+        let mut call_address = address;
         if let Some((index, tree)) = function.inlined {
             while calls.len() < MAX_INLINED {
                 let Some(call) = self
-                    .value(bytes, index, &function, at)
+                    .value(bytes, index, &function, call_address)
                     .and_then(|call| u64::try_from(call).ok())
                 else {
                     break;
@@ -266,15 +270,15 @@ impl Pclntab {
                 let Some((name, parent)) = self.inlined_call(bytes, tree, call) else {
                     break;
                 };
-                calls.push(self.call(bytes, &function, at, name));
+                calls.push(self.call(bytes, &function, call_address, name));
                 let Some(next) = function.start.checked_add(parent).filter(|next| *next < function.end) else {
                     break;
                 };
-                at = next;
+                call_address = next;
             }
         }
         let name = self.name(bytes, &function)?;
-        calls.push(self.call(bytes, &function, at, name));
+        calls.push(self.call(bytes, &function, call_address, name));
         Some(Located {
             start: function.start,
             end: function.end,
@@ -312,7 +316,7 @@ impl Pclntab {
         let index = u64::try_from(index).ok()?;
         if self.layout == Layout::V2 {
             let offset = bytes.u32(self.files.checked_add(index.checked_mul(4)?)?)?;
-            return bytes.text(self.at.checked_add(u64::from(offset))?);
+            return bytes.text(self.offset.checked_add(u64::from(offset))?);
         }
         let unit = u64::from(function.unit).checked_add(index)?;
         let offset = bytes.u32(self.units.checked_add(unit.checked_mul(4)?)?)?;
@@ -321,29 +325,29 @@ impl Pclntab {
 
     /// Returns the value that a table has for an address of a function.
     fn value(&self, bytes: &Bytes<'_>, table: u32, function: &Function, address: u64) -> Option<i64> {
-        let mut found = None;
+        let mut result = None;
         self.values(bytes, table, function.start, |end, value| {
-            found = (address < end).then_some(value);
-            found.is_none()
+            result = (address < end).then_some(value);
+            result.is_none()
         });
-        found
+        result
     }
 
     /// Splits a function into address ranges for which a table has the same value. Calls `take` with the end address
     /// and the value of each range, as long as `take` returns true.
     fn values(&self, bytes: &Bytes<'_>, table: u32, start: u64, mut take: impl FnMut(u64, i64) -> bool) {
         let mut step = || {
-            let mut at = self.values.checked_add(u64::from(table)).filter(|_| table != 0)?;
+            let mut offset = self.values.checked_add(u64::from(table)).filter(|_| table != 0)?;
             let (mut address, mut value) = (start, -1_i64);
             for index in 0..MAX_STEPS {
-                let (change, next) = bytes.uleb128(at)?;
+                let (change, next) = bytes.uleb128(offset)?;
                 if change == 0 && index > 0 {
                     break;
                 }
                 // Zigzag encoding: 0, -1, 1, -2 ...
                 value = value.wrapping_add((change >> 1) as i64 ^ -((change & 1) as i64));
                 let (length, next) = bytes.uleb128(next)?;
-                at = next;
+                offset = next;
                 address = address.checked_add(length.checked_mul(self.quantum)?)?;
                 if !take(address, value) {
                     break;

@@ -96,7 +96,7 @@ mod tests {
     fn a_line_without_an_end_takes_no_memory() {
         let mut map = b"1000 10 before\n1000 10 ".to_vec();
         map.extend(std::iter::repeat_n(b'x', 3 << 20));
-        let found = names(&map);
-        assert_eq!(found[0].2.len(), MAX_LINE as usize - 8);
+        let entries = names(&map);
+        assert_eq!(entries[0].2.len(), MAX_LINE as usize - 8);
     }
 }

@@ -63,19 +63,19 @@ pub fn debug_file_paths(build_id: &str, link: Option<&Link>, program: &str) -> V
 }
 
 /// Returns the CRC-32 of all bytes of a file, as `.gnu_debuglink` contains it, or `None` if there are too many bytes.
-/// Adds the number of bytes to `done`.
-pub fn checksum(source: &dyn Source, done: &mut u64) -> Option<u32> {
+/// Adds the number of bytes to `read_bytes`.
+pub fn checksum(source: &dyn Source, read_bytes: &mut u64) -> Option<u32> {
     let mut hasher = crc32fast::Hasher::new();
     let mut piece = vec![0; 64 << 10];
-    let mut at = 0;
-    while at < MAX_CHECKSUM_BYTES {
-        let read = source.read_at(at, &mut piece);
+    let mut offset = 0;
+    while offset < MAX_CHECKSUM_BYTES {
+        let read = source.read_at(offset, &mut piece);
         if read == 0 {
             return Some(hasher.finalize());
         }
         hasher.update(piece.get(..read)?);
-        at += read as u64;
-        *done += read as u64;
+        offset += read as u64;
+        *read_bytes += read as u64;
     }
     None
 }
@@ -141,16 +141,16 @@ mod tests {
 
     #[test]
     fn packed_symbols_are_unpacked_and_damaged_ones_are_none() {
-        let whole = b"\x7fELF and more".repeat(1000);
+        let content = b"\x7fELF and more".repeat(1000);
         let mut packed = Vec::new();
-        liblzma::read::XzEncoder::new(whole.as_slice(), 6)
+        liblzma::read::XzEncoder::new(content.as_slice(), 6)
             .read_to_end(&mut packed)
             .unwrap();
-        assert_eq!(unpack(&packed), Some(whole));
-        for at in 0..packed.len() {
-            assert_eq!(unpack(&packed[..at]), None, "cut at {at}");
+        assert_eq!(unpack(&packed), Some(content));
+        for position in 0..packed.len() {
+            assert_eq!(unpack(&packed[..position]), None, "cut at {position}");
             let mut damaged = packed.clone();
-            damaged[at] ^= 0x55;
+            damaged[position] ^= 0x55;
             let _ = unpack(&damaged);
         }
         assert_eq!(unpack(b""), None);

@@ -94,7 +94,7 @@ fn is_leaf(code: &[u8]) -> bool {
 /// Returns rows for signal trampolines in code at `address` that `table` does not cover.
 fn trampolines(table: &Table, address: u64, code: &[u8]) -> Vec<Row> {
     memchr::memmem::find_iter(code, &RETURN_OF_SIGNALS)
-        .filter_map(|at| u32::try_from(address.checked_add(at as u64)?).ok())
+        .filter_map(|offset| u32::try_from(address.checked_add(offset as u64)?).ok())
         .filter(|start| table.find(*start).is_none_or(|row| row.kind() == Rule::None))
         // The start is a return address, so the unwinder looks up the byte before it.
         .flat_map(|start| {
@@ -115,8 +115,8 @@ mod tests {
     fn the_return_of_a_signal_handler_on_64_bit_arm_is_known_by_its_instructions() {
         let mut code = vec![0; 0x20];
         code[0x10..0x18].copy_from_slice(&RETURN_OF_SIGNALS);
-        let found = trampolines(&Table::default(), 0x800, &code);
-        assert_eq!(found, [Row::plain(0x80f, Rule::Signal), Row::plain(0x818, Rule::None)]);
+        let rows = trampolines(&Table::default(), 0x800, &code);
+        assert_eq!(rows, [Row::plain(0x80f, Rule::Signal), Row::plain(0x818, Rule::None)]);
         // If the file describes the code itself, that description applies.
         let table = Table::new(vec![Row::frame_pointers(Arch::Aarch64)]);
         assert_eq!(trampolines(&table, 0x800, &code), []);

@@ -38,16 +38,18 @@ fn compile_x86<'a, S>(pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Optio
 where
     S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
 {
-    let mut returns_in = None;
+    let mut return_register = None;
     match row.register(RETURN_ADDRESS) {
         Some(RegisterRule::Undefined) => return Some(Row::plain(pc, Rule::End)),
-        Some(RegisterRule::Register(Register(number))) => returns_in = u8::try_from(number).ok().filter(|at| *at < 16),
+        Some(RegisterRule::Register(Register(number))) => {
+            return_register = u8::try_from(number).ok().filter(|index| *index < 16)
+        }
         None | Some(RegisterRule::Offset(-8)) => {}
         Some(_) => return None,
     }
     if let CfaRule::RegisterAndOffset { register: RSP, offset } = row.cfa()
         && eighths(*offset).is_none()
-        && returns_in.is_none()
+        && return_register.is_none()
     {
         return far_row(pc, *offset, row.register(RBP));
     }
@@ -92,7 +94,7 @@ where
     if rule == Rule::Register {
         extra = register;
     }
-    if let Some(number) = returns_in {
+    if let Some(number) = return_register {
         if rule != Rule::Sp {
             return None;
         }

@@ -51,14 +51,14 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     };
     let address = |name: &str| file.section_by_name(name).map(|section| section.address());
     let mut bases = BaseAddresses::default();
-    if let Some(at) = address(".eh_frame") {
-        bases = bases.set_eh_frame(at);
+    if let Some(base) = address(".eh_frame") {
+        bases = bases.set_eh_frame(base);
     }
-    if let Some(at) = address(".text") {
-        bases = bases.set_text(at);
+    if let Some(base) = address(".text") {
+        bases = bases.set_text(base);
     }
-    if let Some(at) = address(".got") {
-        bases = bases.set_got(at);
+    if let Some(base) = address(".got") {
+        bases = bases.set_got(base);
     }
     let mut rows = Vec::new();
     let mut losses = Losses::default();
@@ -157,11 +157,11 @@ where
             work = work.saturating_add(DAMAGED_WORK);
             continue;
         };
-        for (at, length) in [
+        for (offset, length) in [
             (fde.offset(), fde.entry_len()),
             (fde.cie().offset(), fde.cie().entry_len()),
         ] {
-            let entry = data.get(at..at.saturating_add(length)).unwrap_or_default();
+            let entry = data.get(offset..offset.saturating_add(length)).unwrap_or_default();
             let copies = memchr::memchr_iter(REMEMBER, entry).count() as u64;
             work = work.saturating_add(length as u64 + copies * COPY_WORK);
         }
@@ -231,7 +231,7 @@ mod tests {
         std::fs::read("/bin/sh").unwrap()
     }
 
-    fn place_of(bytes: &[u8], name: &str) -> std::ops::Range<usize> {
+    fn section_range(bytes: &[u8], name: &str) -> std::ops::Range<usize> {
         let file = object::File::parse(bytes).unwrap();
         let (start, size) = file.section_by_name(name).unwrap().file_range().unwrap();
         start as usize..(start + size) as usize
@@ -258,13 +258,13 @@ mod tests {
         assert_eq!(losses, Losses::default());
         let table = Table::new(rows);
         let start = 0x1001c;
-        let short: Vec<_> = table
+        let columns: Vec<_> = table
             .rows()
             .iter()
             .map(|row| (row.pc - start, row.kind(), row.cfa, row.extra()))
             .collect();
         assert_eq!(
-            short,
+            columns,
             [
                 (0, Rule::Sp, 0, 0),
                 (8, Rule::Sp, 2, 2),
@@ -289,14 +289,14 @@ mod tests {
             Some(row) if row.kind() != Rule::None => RuleLookup::Row(*row),
             _ => RuleLookup::FramePointers,
         };
-        let mut found = Vec::new();
-        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
-        assert_eq!((stop, found), (Stop::End, vec![0x1002c, 0x10030, 0x9_0004]));
+        let mut addresses = Vec::new();
+        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut addresses);
+        assert_eq!((stop, addresses), (Stop::End, vec![0x1002c, 0x10030, 0x9_0004]));
         // A leaf that has saved nothing has its return address in the register.
         (snapshot.ip, snapshot.aux) = (u64::from(start), 0x00ef_0000_0009_0004);
-        let mut found = Vec::new();
-        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
-        assert_eq!((stop, found), (Stop::End, vec![u64::from(start), 0x9_0004]));
+        let mut addresses = Vec::new();
+        let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut addresses);
+        assert_eq!((stop, addresses), (Stop::End, vec![u64::from(start), 0x9_0004]));
     }
 
     /// Creates a common entry with some instructions, and `functions` functions with other instructions.
@@ -313,9 +313,9 @@ mod tests {
         // Version 1; factors 1 and -8, the return address in column 16; CFA = rsp + 8.
         let mut end = entry(&[&[0; 4], &[1], augmentation, &[0, 1, 0x78, 16, 0x0c, 7, 8], common]);
         for _ in 0..functions {
-            let place = (end as u32 + 4).to_le_bytes();
+            let cie_pointer = (end as u32 + 4).to_le_bytes();
             let (start, length) = (0x1000_u64.to_le_bytes(), 0x100_0000_u64.to_le_bytes());
-            end = entry(&[&place, &start, &length, instructions]);
+            end = entry(&[&cie_pointer, &start, &length, instructions]);
         }
         bytes
     }
@@ -325,18 +325,18 @@ mod tests {
         frames.set_address_size(8);
         let bases = BaseAddresses::default().set_eh_frame(0x10000);
         let (mut rows, mut losses) = (Vec::new(), Losses::default());
-        let done = compile_section(Arch::X86_64, bytes, &frames, &bases, &mut rows, &mut losses);
-        (done, rows)
+        let result = compile_section(Arch::X86_64, bytes, &frames, &bases, &mut rows, &mut losses);
+        (result, rows)
     }
 
     #[test]
     fn one_function_with_more_rules_than_a_table_may_have_takes_no_more_memory_than_a_table() {
         // Twice: advance by one byte, then set another offset.
         let steps = [0x41, 0x0e, 16, 0x41, 0x0e, 24];
-        let (done, rows) = compile_frames(&frames(b"", b"", 1, &steps));
-        assert!(done.is_ok() && rows.len() == 4, "{done:?} {rows:?}");
-        let (done, rows) = compile_frames(&frames(b"", b"", 1, &steps.repeat(MAX_ROWS / 2 + 100_000)));
-        assert!(matches!(done, Err(CompileError::TooLarge(_))), "{done:?}");
+        let (result, rows) = compile_frames(&frames(b"", b"", 1, &steps));
+        assert!(result.is_ok() && rows.len() == 4, "{result:?} {rows:?}");
+        let (result, rows) = compile_frames(&frames(b"", b"", 1, &steps.repeat(MAX_ROWS / 2 + 100_000)));
+        assert!(matches!(result, Err(CompileError::TooLarge(_))), "{result:?}");
         assert_eq!(rows.len(), MAX_ROWS + 1);
     }
 
@@ -346,9 +346,9 @@ mod tests {
         let damaged = frames(&b"?".repeat(1 << 20), b"", 0, b"");
         let compile = |functions: usize| {
             let mut bytes = frames(b"", b"", 1, &damaged);
-            let at = bytes.len() - damaged.len();
+            let damaged_offset = bytes.len() - damaged.len();
             for _ in 0..functions {
-                let common = (bytes.len() + 4 - at) as u32;
+                let common = (bytes.len() + 4 - damaged_offset) as u32;
                 bytes.extend_from_slice(&20_u32.to_le_bytes());
                 bytes.extend_from_slice(&common.to_le_bytes());
                 bytes.extend_from_slice(&[0; 16]);
@@ -357,8 +357,8 @@ mod tests {
         };
         assert!(compile(100).is_ok());
         // The reader would have to search 300 GB.
-        let done = compile(300_000);
-        assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
+        let result = compile(300_000);
+        assert!(matches!(result, Err(CompileError::TooLong(_))), "{result:?}");
     }
 
     #[test]
@@ -368,8 +368,8 @@ mod tests {
         let compile = |functions| compile_frames(&frames(b"", &common, functions, &[0x41, 0x0e, 16])).0;
         assert!(compile(10).is_ok());
         // Without a limit, a hundred functions with 128 MiB of such instructions each would take half an hour.
-        let done = compile(100);
-        assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
+        let result = compile(100);
+        assert!(matches!(result, Err(CompileError::TooLong(_))), "{result:?}");
     }
 
     #[test]
@@ -390,10 +390,10 @@ mod tests {
             changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..60),
         ) {
             let mut bytes = shell();
-            let section = place_of(&bytes, ".eh_frame");
-            for (at, value) in changes {
-                let at = section.start + at.index(section.len());
-                bytes[at] = value;
+            let section = section_range(&bytes, ".eh_frame");
+            for (position, value) in changes {
+                let position = section.start + position.index(section.len());
+                bytes[position] = value;
             }
             let file = object::File::parse(bytes.as_slice()).unwrap();
             if let Ok((table, _)) = compile(&file) {
@@ -412,9 +412,9 @@ mod tests {
             let mut bytes = shell();
             // The headers of segments are at the start, and those of sections are at the end.
             let sections = bytes.len() - 64 * 32;
-            for (index, (at, value)) in changes.into_iter().enumerate() {
-                let at = if index % 2 == 0 { at.index(0x400) } else { sections + at.index(64 * 32) };
-                bytes[at] = value;
+            for (index, (position, value)) in changes.into_iter().enumerate() {
+                let position = if index % 2 == 0 { position.index(0x400) } else { sections + position.index(64 * 32) };
+                bytes[position] = value;
             }
             if is_cut {
                 bytes.truncate(length.index(bytes.len()));

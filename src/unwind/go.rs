@@ -116,11 +116,14 @@ mod tests {
             is_signal_return: false,
             offsets: &offsets,
         };
-        let mut found = Vec::new();
-        rows(Arch::X86_64, &function, &mut found);
-        let short: Vec<_> = found.iter().map(|row| (row.pc, row.kind(), row.cfa, row.bp)).collect();
+        let mut compiled = Vec::new();
+        rows(Arch::X86_64, &function, &mut compiled);
+        let columns: Vec<_> = compiled
+            .iter()
+            .map(|row| (row.pc, row.kind(), row.cfa, row.bp))
+            .collect();
         assert_eq!(
-            short,
+            columns,
             [
                 (0x1000, Rule::Sp, 1, 0),
                 (0x1001, Rule::Sp, 4, -2),
@@ -128,16 +131,19 @@ mod tests {
             ]
         );
         function.switches = true;
-        found.clear();
-        rows(Arch::X86_64, &function, &mut found);
-        assert_eq!(found[0].kind(), Rule::Sp);
-        assert_eq!(found[1].kind(), Rule::Switch);
-        found.clear();
-        rows(Arch::Aarch64, &function, &mut found);
-        assert_eq!((found[1].cfa, found[1].bp, found[1].extra()), (4, -4, aux::AFTER));
+        compiled.clear();
+        rows(Arch::X86_64, &function, &mut compiled);
+        assert_eq!(compiled[0].kind(), Rule::Sp);
+        assert_eq!(compiled[1].kind(), Rule::Switch);
+        compiled.clear();
+        rows(Arch::Aarch64, &function, &mut compiled);
+        assert_eq!(
+            (compiled[1].cfa, compiled[1].bp, compiled[1].extra()),
+            (4, -4, aux::AFTER)
+        );
         function.is_top = true;
-        found.clear();
-        rows(Arch::Aarch64, &function, &mut found);
-        assert_eq!(found, [Row::plain(0x1000, Rule::End)]);
+        compiled.clear();
+        rows(Arch::Aarch64, &function, &mut compiled);
+        assert_eq!(compiled, [Row::plain(0x1000, Rule::End)]);
     }
 }

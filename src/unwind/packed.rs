@@ -81,26 +81,29 @@ impl Packed {
             (ROWS_AT, rows_at as u32),
             (RULES_AT, rules_at as u32),
         ];
-        for (at, value) in header {
-            packed.put(at as usize, value);
+        for (position, value) in header {
+            packed.set_word(position as usize, value);
         }
         for (number, rule) in rules.iter().enumerate() {
-            packed.put(rules_at + number, *rule);
+            packed.set_word(rules_at + number, *rule);
             if number < FIRST_RULES as usize {
-                packed.put(FIRST_RULES_AT as usize + number, *rule);
+                packed.set_word(FIRST_RULES_AT as usize + number, *rule);
             }
         }
-        // The loop runs from the last row to the first. Pages from `known` on are already in the index.
-        let mut known = pages;
-        packed.put(pages_at + pages, rows.len() as u32);
+        // The loop runs from the last row to the first. Pages from `indexed_page` on are already in the index.
+        let mut indexed_page = pages;
+        packed.set_word(pages_at + pages, rows.len() as u32);
         while let Some(row) = rows.pop() {
             let index = rows.len();
             let page = ((row.pc >> shift) - first_page) as usize;
-            while known > page + 1 {
-                known -= 1;
-                packed.put(pages_at + known, index as u32 + 1);
+            while indexed_page > page + 1 {
+                indexed_page -= 1;
+                packed.set_word(pages_at + indexed_page, index as u32 + 1);
             }
-            packed.put(rows_at + index, row.pc << (32 - shift) | numbers.of(rule_of(&row)));
+            packed.set_word(
+                rows_at + index,
+                row.pc << (32 - shift) | numbers.number_of(rule_of(&row)),
+            );
             if index.is_multiple_of(PIECE_ROWS) {
                 rows.shrink_to_fit();
             }
@@ -109,9 +112,9 @@ impl Packed {
         packed
     }
 
-    fn put(&mut self, at: usize, value: u32) {
-        let line = self.lines.get_mut(at / LINE_WORDS);
-        if let Some(word) = line.and_then(|line| line.get_mut(at % LINE_WORDS)) {
+    fn set_word(&mut self, position: usize, value: u32) {
+        let line = self.lines.get_mut(position / LINE_WORDS);
+        if let Some(word) = line.and_then(|line| line.get_mut(position % LINE_WORDS)) {
             *word = value;
         }
     }
@@ -138,16 +141,16 @@ impl Packed {
 /// Returns the row that applies at `pc`, with the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's
 /// address is set to `pc`, wherever the row begins.
 pub fn find(lines: &[Line], pc: u32) -> Option<Row> {
-    let word = |at: u32| {
-        let line = lines.get(at as usize / LINE_WORDS)?;
-        line.get(at as usize % LINE_WORDS).copied()
+    let word = |position: u32| {
+        let line = lines.get(position as usize / LINE_WORDS)?;
+        line.get(position as usize % LINE_WORDS).copied()
     };
     let shift = word(SHIFT)?;
     let numbers = u32::MAX.checked_shr(shift)?;
     let page = (pc >> shift).checked_sub(word(FIRST_PAGE)?)?;
     let (mut low, mut high) = if page < word(PAGES)? {
-        let at = word(PAGES_AT)?.wrapping_add(page);
-        (word(at)?, word(at.wrapping_add(1))?)
+        let page_position = word(PAGES_AT)?.wrapping_add(page);
+        (word(page_position)?, word(page_position.wrapping_add(1))?)
     } else {
         // The address is after the last page, so the last row applies.
         (word(ROWS)?, word(ROWS)?)
@@ -226,25 +229,25 @@ impl Numbers {
         }
     }
 
-    fn place(rule: u32) -> usize {
+    fn cache_index(rule: u32) -> usize {
         // Fibonacci hashing: the high bits of the product with 2^32 divided by the golden ratio.
         (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::CACHE_ENTRIES.trailing_zeros())) as usize
     }
 
     /// Returns the number of a rule. If the rule has no number yet, assigns `next` to it first.
     fn learn(&mut self, rule: u32, next: u32) -> u32 {
-        let Some(place) = self.recent.get_mut(Self::place(rule)) else {
+        let Some(entry) = self.recent.get_mut(Self::cache_index(rule)) else {
             return next;
         };
-        if place.0 != rule || place.1 == u32::MAX {
-            *place = (rule, *self.all.entry(rule).or_insert(next));
+        if entry.0 != rule || entry.1 == u32::MAX {
+            *entry = (rule, *self.all.entry(rule).or_insert(next));
         }
-        place.1
+        entry.1
     }
 
     /// Returns the number of a learned rule, or 0 for an unknown rule.
-    fn of(&self, rule: u32) -> u32 {
-        match self.recent.get(Self::place(rule)) {
+    fn number_of(&self, rule: u32) -> u32 {
+        match self.recent.get(Self::cache_index(rule)) {
             Some((known, number)) if *known == rule && *number != u32::MAX => *number,
             _ => self.all.get(&rule).copied().unwrap_or(0),
         }
@@ -270,10 +273,10 @@ mod tests {
     /// Checks that the packed table and the rows agree before, at and after each row.
     fn agrees(rows: &[Row], others: &[u32]) -> Packed {
         let packed = Packed::new(Table::new(rows.to_vec()));
-        let near = rows
+        let neighbors = rows
             .iter()
             .flat_map(|row| [row.pc.saturating_sub(1), row.pc, row.pc.saturating_add(1)]);
-        for pc in near.chain(others.iter().copied()).chain([0, u32::MAX]) {
+        for pc in neighbors.chain(others.iter().copied()).chain([0, u32::MAX]) {
             let expected = row::find(rows, pc).map(|row| Row { pc, ..*row });
             assert_eq!(packed.find(pc), expected, "at {pc:#x} of {} rows", rows.len());
         }

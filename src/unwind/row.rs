@@ -157,7 +157,7 @@ impl Row {
 
     /// Returns the number of bytes that [`Rule::SpFar`] adds to the stack pointer. `cfa` and `bp` form one unsigned
     /// number of words.
-    pub fn far(&self) -> u64 {
+    pub fn far_offset(&self) -> u64 {
         let ([low, middle], [high]) = (self.cfa.to_le_bytes(), self.bp.to_le_bytes());
         u64::from(u32::from_le_bytes([low, middle, high, 0])) * 8
     }
@@ -232,12 +232,12 @@ impl Table {
         &self.rows
     }
 
-    /// Replaces the rules for `from..to` with the rows of `over`.
-    pub fn overlay(self, over: Vec<Row>, from: u32, to: u32) -> Self {
+    /// Replaces the rules for `from..to` with the rows of `replacement`.
+    pub fn overlay(self, replacement: Vec<Row>, from: u32, to: u32) -> Self {
         let after = self.find(to).copied();
         let mut rows = self.rows;
         rows.retain(|row| row.pc < from || row.pc >= to);
-        rows.extend(over.into_iter().filter(|row| row.pc >= from && row.pc < to));
+        rows.extend(replacement.into_iter().filter(|row| row.pc >= from && row.pc < to));
         let resumes = rows.iter().any(|row| row.pc == to);
         if !resumes {
             rows.push(after.map_or(Row::plain(to, Rule::None), |row| Row { pc: to, ..row }));
@@ -293,7 +293,10 @@ mod tests {
     fn a_far_frame_is_as_large_as_it_was_said_to_be() {
         for offset in [262_144, 540_080, 8 * 0xff_ffff] {
             let row = Row::sp_far(7, offset, 6).unwrap();
-            assert_eq!((row.far(), row.kind(), row.extra()), (offset as u64, Rule::SpFar, 6));
+            assert_eq!(
+                (row.far_offset(), row.kind(), row.extra()),
+                (offset as u64, Rule::SpFar, 6)
+            );
         }
         for offset in [-8, 540_081, 8 * 0x100_0000, i64::MAX] {
             assert_eq!(Row::sp_far(7, offset, 6), None);

@@ -203,11 +203,11 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, frame: &FrameState, address: u64,
         Rule::SpFar if arch == Arch::X86_64 => {
             bp_offset = -8 * i64::from(extra);
             extra = aux::LOST;
-            frame.sp.wrapping_add(row.far())
+            frame.sp.wrapping_add(row.far_offset())
         }
         Rule::Register | Rule::Return if arch == Arch::X86_64 => {
-            let known = frame.all.and_then(|all| all.get(usize::from(extra)).copied());
-            let value = known.ok_or(Stop::Rule)?;
+            let register_value = frame.all.and_then(|all| all.get(usize::from(extra)).copied());
+            let value = register_value.ok_or(Stop::Rule)?;
             extra = aux::SAME;
             if rule == Rule::Return {
                 ip = Some(value);
@@ -225,11 +225,11 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, frame: &FrameState, address: u64,
     // A leaf that is about to return may have restored a register already, but its rule still contains the address at
     // which the register was saved. That address is below the stack pointer and so not in the copy. In this case, the
     // register itself contains the value.
-    let word_or = |register: u64, at: u64| match word(at) {
-        Err(Stop::Read) if !is_return && at < frame.sp => Ok(register),
+    let word_or = |register: u64, slot: u64| match word(slot) {
+        Err(Stop::Read) if !is_return && slot < frame.sp => Ok(register),
         read => read,
     };
-    let mut bp_at = cfa.wrapping_add_signed(bp_offset);
+    let mut bp_slot = cfa.wrapping_add_signed(bp_offset);
     let saved = |number: u8| cfa.wrapping_sub(8 * u64::from(number));
     let ip = match (arch, extra) {
         (Arch::X86_64, _) => {
@@ -247,28 +247,28 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, frame: &FrameState, address: u64,
         (Arch::Aarch64, aux::SAME) if is_return => return Err(Stop::Order),
         (Arch::Aarch64, aux::SAME) => frame.aux,
         (Arch::Aarch64, aux::RETURN_AT_BASE) => {
-            let at = base(frame, rule).wrapping_add_signed(bp_offset);
+            let return_slot = base(frame, rule).wrapping_add_signed(bp_offset);
             bp_offset = 0;
-            word(at)?
+            word(return_slot)?
         }
         (Arch::Aarch64, aux::RECORD_AT_BASE) => {
-            bp_at = base(frame, rule).wrapping_add_signed(bp_offset);
+            bp_slot = base(frame, rule).wrapping_add_signed(bp_offset);
             bp_offset = 8;
-            word(bp_at.wrapping_add(8))?
+            word(bp_slot.wrapping_add(8))?
         }
         (Arch::Aarch64, aux::BELOW) => {
-            bp_at = frame.sp.wrapping_sub(8);
+            bp_slot = frame.sp.wrapping_sub(8);
             bp_offset = -8;
             word(frame.sp)?
         }
-        (Arch::Aarch64, aux::AFTER) => word(bp_at.wrapping_add(8))?,
+        (Arch::Aarch64, aux::AFTER) => word(bp_slot.wrapping_add(8))?,
         (Arch::Aarch64, number) => word(saved(number))?,
     };
     if arch == Arch::Aarch64 {
         next.aux = 0;
     }
     if bp_offset != 0 {
-        next.bp = word_or(frame.bp, bp_at)?;
+        next.bp = word_or(frame.bp, bp_slot)?;
     }
     next.ip = match arch {
         Arch::X86_64 => ip,
@@ -283,13 +283,13 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, frame: &FrameState, address: u64,
 }
 
 /// Returns the value of the register that the CFA is relative to.
-fn base(place: &FrameState, rule: Rule) -> u64 {
-    if rule == Rule::Sp { place.sp } else { place.bp }
+fn base(frame: &FrameState, rule: Rule) -> u64 {
+    if rule == Rule::Sp { frame.sp } else { frame.bp }
 }
 
 /// Returns the registers of the code that a signal interrupted, from the kernel's frame above `sp`.
 fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<FrameState, Stop> {
-    let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
+    let word = |offset: u64| read(snapshot, sp.wrapping_add(offset)).ok_or(Stop::Read);
     let frame = match arch {
         Arch::X86_64 => {
             /// DWARF numbers of r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx and rsp, in the order of the ucontext,

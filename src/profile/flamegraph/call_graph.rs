@@ -100,18 +100,18 @@ impl Tree {
     /// Returns own value and total of each frame.
     fn sums_of_functions(&self) -> Vec<(i64, i64)> {
         let mut sums = vec![(0i64, 0i64); self.frame_count()];
-        let mut above = vec![0u32; self.frame_count()];
+        let mut depths = vec![0u32; self.frame_count()];
         self.walk(|step| match step {
             Step::Enter(node) => {
                 let node = &self.nodes[node as usize];
                 let (frame, sum) = (node.frame as usize, &mut sums[node.frame as usize]);
                 sum.0 = sum.0.saturating_add(node.own);
-                if above[frame] == 0 {
+                if depths[frame] == 0 {
                     sum.1 = sum.1.saturating_add(node.total);
                 }
-                above[frame] += 1;
+                depths[frame] += 1;
             }
-            Step::Leave(node) => above[self.nodes[node as usize].frame as usize] -= 1,
+            Step::Leave(node) => depths[self.nodes[node as usize].frame as usize] -= 1,
         });
         sums
     }
@@ -128,9 +128,9 @@ impl Tree {
             Step::Enter(node) => {
                 let node = &self.nodes[node as usize];
                 if let Some(function) = shown[node.frame as usize] {
-                    let caller = path.last().filter(|above| above.function != function);
-                    let call = caller.map(|above| {
-                        let (caller, is_indirect) = (above.function, above.depth + 1 != depth);
+                    let caller = path.last().filter(|ancestor| ancestor.function != function);
+                    let call = caller.map(|ancestor| {
+                        let (caller, is_indirect) = (ancestor.function, ancestor.depth + 1 != depth);
                         let call = *known.entry((caller, function)).or_insert_with(|| {
                             calls.push(FunctionCall {
                                 caller,
@@ -243,13 +243,13 @@ mod tests {
 
     #[test]
     fn a_stack_of_a_hundred_thousand_frames_is_no_problem() {
-        let mut deep = Tree::by_name();
+        let mut tree = Tree::by_name();
         let names = ["even", "odd"].map(|function| FrameRef {
             function,
             ..FrameRef::default()
         });
-        deep.insert((0..100_000).map(|index| names[index % 2]), 1);
-        assert_eq!(calls(&deep.call_graph(0)), ["even>odd 1", "odd>even 1"]);
+        tree.insert((0..100_000).map(|index| names[index % 2]), 1);
+        assert_eq!(calls(&tree.call_graph(0)), ["even>odd 1", "odd>even 1"]);
     }
 
     proptest! {
@@ -262,15 +262,15 @@ mod tests {
             let graph = tree(&borrowed).call_graph(0);
             for function in &graph.functions {
                 let name = &function.name;
-                let with = stacks.iter().filter(|(names, _)| names.contains(name));
-                prop_assert_eq!(function.total, with.map(|(_, value)| value).sum::<i64>());
-                let ending = stacks.iter().filter(|(names, _)| names.last() == Some(name));
-                prop_assert_eq!(function.own, ending.map(|(_, value)| value).sum::<i64>());
+                let matching = stacks.iter().filter(|(names, _)| names.contains(name));
+                prop_assert_eq!(function.total, matching.map(|(_, value)| value).sum::<i64>());
+                let leaf_stacks = stacks.iter().filter(|(names, _)| names.last() == Some(name));
+                prop_assert_eq!(function.own, leaf_stacks.map(|(_, value)| value).sum::<i64>());
             }
             for call in &graph.calls {
                 let pair = [call.caller, call.callee].map(|index| graph.functions[index].name.clone());
-                let with = stacks.iter().filter(|(names, _)| names.windows(2).any(|names| *names == pair));
-                prop_assert_eq!(call.value, with.map(|(_, value)| value).sum::<i64>());
+                let matching = stacks.iter().filter(|(names, _)| names.windows(2).any(|names| *names == pair));
+                prop_assert_eq!(call.value, matching.map(|(_, value)| value).sum::<i64>());
                 prop_assert!(!call.is_indirect);
             }
         }

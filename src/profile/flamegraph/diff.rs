@@ -72,7 +72,7 @@ pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
                 graph.max_self = graph.max_self.max(pair.own[side]);
             }
             groups.push(name);
-            let mut at = [0, 1].map(|side: usize| x[side].saturating_add(pair.own[side]));
+            let mut child_offsets = [0, 1].map(|side: usize| x[side].saturating_add(pair.own[side]));
             let mut other = Pair {
                 name: OTHER_NAME,
                 ..Pair::default()
@@ -81,16 +81,16 @@ pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
                 let pair = merged.pairs[child as usize];
                 let folded = sum(&pair) < smallest;
                 if !folded {
-                    next.push((child, pair, at));
+                    next.push((child, pair, child_offsets));
                 }
-                let sums = if folded { &mut other.total } else { &mut at };
+                let sums = if folded { &mut other.total } else { &mut child_offsets };
                 for (sum, value) in sums.iter_mut().zip(pair.total) {
                     *sum = sum.saturating_add(value);
                 }
             }
             other.own = other.total;
             if other.total != [0, 0] {
-                next.push((NO_NODE, other, at));
+                next.push((NO_NODE, other, child_offsets));
             }
         }
         graph.levels.push(groups);
@@ -139,9 +139,9 @@ impl<'a> Merged<'a> {
                 })
                 .collect();
             // Parents come before their children, so the parent's index is already known.
-            let mut places: Vec<u32> = Vec::with_capacity(tree.nodes.len());
+            let mut node_indices: Vec<u32> = Vec::with_capacity(tree.nodes.len());
             for node in &tree.nodes {
-                let node_index = match places.get(node.parent as usize) {
+                let node_index = match node_indices.get(node.parent as usize) {
                     None => 0,
                     Some(&parent) => {
                         let name = names[node.frame as usize];
@@ -158,7 +158,7 @@ impl<'a> Merged<'a> {
                         node_index
                     }
                 };
-                places.push(node_index);
+                node_indices.push(node_index);
                 let pair = &mut merged.pairs[node_index as usize];
                 pair.total[side] = pair.total[side].saturating_add(node.total);
                 pair.own[side] = pair.own[side].saturating_add(node.own);

@@ -65,9 +65,9 @@ pub fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
     out
 }
 
-/// Returns `part` as a share of `whole`, from 0 to 1.
-fn share(part: i64, whole: i64) -> f64 {
-    (part as f64 / whole.max(1) as f64).clamp(0.0, 1.0)
+/// Returns `part` as a share of `total`, from 0 to 1.
+fn share(part: i64, total: i64) -> f64 {
+    (part as f64 / total.max(1) as f64).clamp(0.0, 1.0)
 }
 
 /// Escapes a text for a quoted label, in which a backslash starts an escape and `&` starts an HTML entity.

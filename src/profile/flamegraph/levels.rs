@@ -108,8 +108,8 @@ impl Tree {
             let mut groups = Vec::with_capacity(level.len() * 4);
             let mut level_lines = Vec::with_capacity(level.len());
             let mut end = 0i64;
-            for &(place, x) in &level {
-                let (total, own, name, line) = match place {
+            for &(entry, x) in &level {
+                let (total, own, name, line) = match entry {
                     LevelEntry::Other(total) => (total, total, names.other(&mut graph), FOLDED),
                     LevelEntry::Node(index) => {
                         let node = &self.nodes[index as usize];
@@ -141,13 +141,13 @@ impl Tree {
                 next.push((LevelEntry::Node(child), 0));
             }
         }
-        next[start..].sort_unstable_by_key(|(place, _)| match place {
+        next[start..].sort_unstable_by_key(|(entry, _)| match entry {
             LevelEntry::Node(child) => ranks[self.nodes[*child as usize].frame as usize],
             LevelEntry::Other(_) => u32::MAX,
         });
-        for (place, at) in &mut next[start..] {
-            *at = x;
-            if let LevelEntry::Node(child) = place {
+        for (entry, entry_x) in &mut next[start..] {
+            *entry_x = x;
+            if let LevelEntry::Node(child) = entry {
                 x = x.saturating_add(self.nodes[*child as usize].total);
             }
         }

@@ -55,10 +55,10 @@ impl Marked {
     }
 
     /// Returns the rank of a marked number among the marked numbers.
-    pub(super) fn place(&self, number: u32) -> u32 {
+    pub(super) fn rank(&self, number: u32) -> u32 {
         let word = number as usize / 64;
-        let below = (1u64 << (number % 64)) - 1;
-        self.before[word] + (self.words[word] & below).count_ones()
+        let mask = (1u64 << (number % 64)) - 1;
+        self.before[word] + (self.words[word] & mask).count_ones()
     }
 
     /// Iterates over the marked numbers in ascending order.
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_told_in_order_with_their_places(chosen in prop::collection::vec(0u32..400, 0..200)) {
+        fn numbers_are_told_in_order_with_their_ranks(chosen in prop::collection::vec(0u32..400, 0..200)) {
             let mut marking = Marking::new(400);
             let mut expected = BTreeSet::new();
             for number in &chosen {
@@ -93,8 +93,8 @@ mod tests {
             let marked = marking.counted();
             prop_assert_eq!(marked.len(), expected.len());
             prop_assert_eq!(marked.numbers().collect::<Vec<_>>(), expected.iter().copied().collect::<Vec<_>>());
-            for (place, number) in expected.iter().enumerate() {
-                prop_assert_eq!(marked.place(*number) as usize, place);
+            for (rank, number) in expected.iter().enumerate() {
+                prop_assert_eq!(marked.rank(*number) as usize, rank);
             }
         }
     }

@@ -73,13 +73,14 @@ impl Paths {
     pub fn name(&mut self, text: &Arc<str>) -> u32 {
         let (names, hasher) = (&mut self.names, &self.hasher);
         let hash = |text: &Arc<str>| hasher.hash_one(text);
-        let own = hash(text);
-        if let Some(id) = self.name_index.find(own, |id| names[*id as usize] == *text) {
+        let text_hash = hash(text);
+        if let Some(id) = self.name_index.find(text_hash, |id| names[*id as usize] == *text) {
             return *id;
         }
         let id = names.len() as u32;
         names.push(text.clone());
-        self.name_index.insert_unique(own, id, |id| hash(&names[*id as usize]));
+        self.name_index
+            .insert_unique(text_hash, id, |id| hash(&names[*id as usize]));
         id
     }
 
@@ -132,20 +133,24 @@ impl Paths {
             let mut next = Vec::new();
             let mut groups = Vec::with_capacity(level.len() * 4);
             let mut end = 0i64;
-            for &(place, x) in &level {
-                let (total, own, name) = match place {
+            for &(entry, x) in &level {
+                let (total, own, name) = match entry {
                     LevelEntry::Other([total]) => (total, total, names.other()),
-                    LevelEntry::Node(at) => {
-                        let at = at as usize;
-                        let mut x = x.saturating_add(nonzero.own[at][0]);
-                        for child in kept.children(at) {
+                    LevelEntry::Node(index) => {
+                        let index = index as usize;
+                        let mut x = x.saturating_add(nonzero.own[index][0]);
+                        for child in kept.children(index) {
                             next.push((LevelEntry::Node(*child), x));
                             x = x.saturating_add(nonzero.totals[*child as usize][0]);
                         }
-                        if kept.other[at] != [0] {
-                            next.push((LevelEntry::Other(kept.other[at]), x));
+                        if kept.other[index] != [0] {
+                            next.push((LevelEntry::Other(kept.other[index]), x));
                         }
-                        (nonzero.totals[at][0], nonzero.own[at][0], names.of(nonzero.nodes[at]))
+                        (
+                            nonzero.totals[index][0],
+                            nonzero.own[index][0],
+                            names.index_of(nonzero.nodes[index]),
+                        )
                     }
                 };
                 groups.extend([x - end, total, own, name]);
@@ -182,20 +187,24 @@ impl Paths {
             let mut next = Vec::new();
             let mut groups = Vec::with_capacity(level.len() * 7);
             let mut ends = [0i64; 2];
-            for &(place, x) in &level {
-                let (total, own, name) = match place {
+            for &(entry, x) in &level {
+                let (total, own, name) = match entry {
                     LevelEntry::Other(total) => (total, total, names.other()),
-                    LevelEntry::Node(at) => {
-                        let at = at as usize;
-                        let mut x = add(x, nonzero.own[at]);
-                        for child in kept.children(at) {
+                    LevelEntry::Node(index) => {
+                        let index = index as usize;
+                        let mut x = add(x, nonzero.own[index]);
+                        for child in kept.children(index) {
                             next.push((LevelEntry::Node(*child), x));
                             x = add(x, nonzero.totals[*child as usize]);
                         }
-                        if kept.other[at] != [0; 2] {
-                            next.push((LevelEntry::Other(kept.other[at]), x));
+                        if kept.other[index] != [0; 2] {
+                            next.push((LevelEntry::Other(kept.other[index]), x));
                         }
-                        (nonzero.totals[at], nonzero.own[at], names.of(nonzero.nodes[at]))
+                        (
+                            nonzero.totals[index],
+                            nonzero.own[index],
+                            names.index_of(nonzero.nodes[index]),
+                        )
                     }
                 };
                 for side in 0..2 {
@@ -224,8 +233,8 @@ impl Paths {
         let smallest = smallest_kept(nonzero.totals.iter().skip(1).map(size), max_nodes);
         let mut other = vec![[0i64; SIDES]; nonzero.nodes.len()];
         let mut ends = vec![0u32; nonzero.nodes.len()];
-        for (at, totals) in nonzero.totals.iter().enumerate().skip(1) {
-            let parent = nonzero.parents[at] as usize;
+        for (index, totals) in nonzero.totals.iter().enumerate().skip(1) {
+            let parent = nonzero.parents[index] as usize;
             if size(totals) < smallest {
                 other[parent] = add(other[parent], *totals);
             } else {
@@ -238,17 +247,17 @@ impl Paths {
         }
         // `ends` contains the starts here. They become the ends while the children are filled in.
         let mut children = vec![0u32; sum as usize];
-        for (at, totals) in nonzero.totals.iter().enumerate().skip(1) {
+        for (index, totals) in nonzero.totals.iter().enumerate().skip(1) {
             if size(totals) >= smallest {
-                let end = &mut ends[nonzero.parents[at] as usize];
-                children[*end as usize] = at as u32;
+                let end = &mut ends[nonzero.parents[index] as usize];
+                children[*end as usize] = index as u32;
                 *end += 1;
             }
         }
         let mut start = 0;
         for end in &ends {
             let siblings = &mut children[start..*end as usize];
-            siblings.sort_unstable_by_key(|at| self.name_of(nonzero.nodes[*at as usize]));
+            siblings.sort_unstable_by_key(|index| self.name_of(nonzero.nodes[*index as usize]));
             start = *end as usize;
         }
         ShownNodes {
@@ -279,17 +288,17 @@ impl Paths {
         let marked = marking.counted();
         let mut nodes = Vec::with_capacity(marked.len());
         nodes.extend(marked.numbers());
-        let place = |node: u32| marked.place(node);
-        let parents: Vec<u32> = nodes.iter().map(|node| place(self.parents[*node as usize])).collect();
+        let rank = |node: u32| marked.rank(node);
+        let parents: Vec<u32> = nodes.iter().map(|node| rank(self.parents[*node as usize])).collect();
         let mut own = vec![[0i64; SIDES]; nodes.len()];
         for (node, sides) in &values {
-            let at = place(*node) as usize;
-            own[at] = add(own[at], *sides);
+            let index = rank(*node) as usize;
+            own[index] = add(own[index], *sides);
         }
         let mut totals = own.clone();
-        for at in (1..nodes.len()).rev() {
-            let parent = parents[at] as usize;
-            totals[parent] = add(totals[parent], totals[at]);
+        for index in (1..nodes.len()).rev() {
+            let parent = parents[index] as usize;
+            totals[parent] = add(totals[parent], totals[index]);
         }
         NonZeroNodes {
             nodes,
@@ -305,10 +314,10 @@ impl Paths {
 }
 
 impl<const SIDES: usize> ShownNodes<SIDES> {
-    /// Returns the indices of the shown children of the node with the index `at`, ordered by name.
-    fn children(&self, at: usize) -> &[u32] {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.children[start..self.ends[at] as usize]
+    /// Returns the indices of the shown children of the node with an index, ordered by name.
+    fn children(&self, index: usize) -> &[u32] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.children[start..self.ends[index] as usize]
     }
 }
 
@@ -331,7 +340,7 @@ impl<'a> ShownNames<'a> {
         }
     }
 
-    fn of(&mut self, node: u32) -> i64 {
+    fn index_of(&mut self, node: u32) -> i64 {
         let name = self.paths.node_names[node as usize] as usize;
         if self.indices[name] == 0 {
             self.shown.push(self.paths.names[name].as_ref().to_owned());
@@ -402,8 +411,8 @@ mod tests {
             let mut paths = Paths::default();
             // Paths of other queries must not appear.
             leaves(&mut paths, &before);
-            let many: Vec<(String, i64)> = (0..unrelated).map(|index| (format!("x{index};y"), 1)).collect();
-            leaves(&mut paths, &many);
+            let unrelated_stacks: Vec<(String, i64)> = (0..unrelated).map(|index| (format!("x{index};y"), 1)).collect();
+            leaves(&mut paths, &unrelated_stacks);
             let (of_left, of_right) = (leaves(&mut paths, &left), leaves(&mut paths, &right));
             let mut expected = tree(&left).to_flamegraph(max_nodes);
             expected.lines.iter_mut().for_each(|line| line.fill(0));

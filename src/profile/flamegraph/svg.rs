@@ -66,15 +66,15 @@ pub fn svg(graph: &FlameGraph, options: &SvgOptions<'_>) -> String {
     );
     for depth in 0..graph.levels.len() {
         for block in graph.blocks(depth) {
-            let wide = block.total as f64 * scale;
-            if wide >= MIN_FRAME_WIDTH {
+            let frame_width = block.total as f64 * scale;
+            if frame_width >= MIN_FRAME_WIDTH {
                 frame(
                     &mut out,
                     graph,
                     &block,
                     depth,
                     MARGIN + block.x as f64 * scale,
-                    wide,
+                    frame_width,
                     options,
                 );
             }
@@ -90,7 +90,7 @@ fn frame(
     block: &Block<'_>,
     depth: usize,
     x: f64,
-    wide: f64,
+    frame_width: f64,
     options: &SvgOptions<'_>,
 ) {
     let y = HEADING + depth * ROW_HEIGHT;
@@ -109,7 +109,11 @@ fn frame(
         title.push_str(&format!("\n{mapping}"));
     }
     // A gap of half a pixel separates neighbours, except after very narrow frames.
-    let drawn = if wide > 2.0 { wide - 0.5 } else { wide };
+    let drawn = if frame_width > 2.0 {
+        frame_width - 0.5
+    } else {
+        frame_width
+    };
     let _ = write!(
         out,
         "<g><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{drawn:.2}\" height=\"{}\" rx=\"1\" fill=\"{}\"/>",
@@ -117,7 +121,7 @@ fn frame(
         ROW_HEIGHT - 1,
         fill(block, depth),
     );
-    let room = ((wide - 6.0) / CHARACTER).max(0.0) as usize;
+    let room = ((frame_width - 6.0) / CHARACTER).max(0.0) as usize;
     if room >= 3 {
         let _ = write!(
             out,
@@ -157,13 +161,13 @@ fn clip(text: &str, room: usize) -> String {
     if length <= room {
         return text.to_owned();
     }
-    let short = text.rsplit('/').next().unwrap_or(text);
-    let short_length = short.chars().count();
-    if short_length <= room {
-        return short.to_owned();
+    let last_part = text.rsplit('/').next().unwrap_or(text);
+    let last_part_length = last_part.chars().count();
+    if last_part_length <= room {
+        return last_part.to_owned();
     }
-    let kept: String = short.chars().take(room.saturating_sub(2)).collect();
-    format!("{kept}..")
+    let prefix: String = last_part.chars().take(room.saturating_sub(2)).collect();
+    format!("{prefix}..")
 }
 
 /// Escapes markup, and replaces characters that XML does not allow at all.
@@ -225,8 +229,8 @@ mod tests {
 
     #[test]
     fn names_cannot_break_out_of_the_markup() {
-        let evil = "</title><script>alert('x')</script>\"&\u{0}\u{1b}";
-        let svg = drawn(evil, evil);
+        let markup = "</title><script>alert('x')</script>\"&\u{0}\u{1b}";
+        let svg = drawn(markup, markup);
         assert!(!svg.contains("<script") && !svg.contains('\u{0}') && !svg.contains('\u{1b}'));
         assert!(svg.contains("&lt;/title&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;"));
     }

@@ -198,16 +198,16 @@ impl Tree {
                 continue;
             }
             stack.clear();
-            let mut at = index;
-            while self.nodes[at].parent != NONE {
-                let frame = &self.frames[self.nodes[at].frame as usize];
+            let mut node_index = index;
+            while self.nodes[node_index].parent != NONE {
+                let frame = &self.frames[self.nodes[node_index].frame as usize];
                 stack.push(FrameRef {
                     function: &frame.function,
                     file: &frame.file,
-                    line: lines[at],
+                    line: lines[node_index],
                     mapping: &frame.mapping,
                 });
-                at = self.nodes[at].parent as usize;
+                node_index = self.nodes[node_index].parent as usize;
             }
             stack.reverse();
             visit(&stack, node.own);

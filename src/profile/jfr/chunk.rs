@@ -36,14 +36,14 @@ impl Chunk {
     /// Reads the header at `start` of `file`.
     pub(super) fn read(file: &[u8], start: usize) -> Result<Self, JfrError> {
         let mut reader = Reader::new(file, start);
-        let here = reader;
+        let origin = reader;
         if reader.fixed()? != MAGIC {
-            return Err(here.error(JfrErrorKind::Magic));
+            return Err(origin.error(JfrErrorKind::Magic));
         }
         let major = u16::from_be_bytes(reader.fixed()?);
         let minor = u16::from_be_bytes(reader.fixed()?);
         if !(1..=2).contains(&major) {
-            return Err(here.error(JfrErrorKind::Version { major, minor }));
+            return Err(origin.error(JfrErrorKind::Version { major, minor }));
         }
         let mut number = || reader.fixed().map(i64::from_be_bytes);
         let size = number()?;
@@ -51,25 +51,31 @@ impl Chunk {
         let (start_nanos, duration_nanos) = (number()?, number()?);
         let (_start_ticks, ticks_per_second) = (number()?, number()?);
         if u32::from_be_bytes(reader.fixed()?) & COMPRESSED == 0 {
-            return Err(here.error(JfrErrorKind::Uncompressed));
+            return Err(origin.error(JfrErrorKind::Uncompressed));
         }
         let left = file.len() - start;
         let length = usize::try_from(size)
             .ok()
             .filter(|length| (HEADER_BYTES..=left).contains(length))
-            .ok_or_else(|| here.error(JfrErrorKind::ChunkSize { size, left }))?;
-        let inside = |what, at: i64| {
-            usize::try_from(at)
+            .ok_or_else(|| origin.error(JfrErrorKind::ChunkSize { size, left }))?;
+        let file_offset = |part, offset: i64| {
+            usize::try_from(offset)
                 .ok()
-                .filter(|at| (HEADER_BYTES..length).contains(at))
-                .map(|at| start + at)
-                .ok_or_else(|| here.error(JfrErrorKind::Outside { what, at, size: length }))
+                .filter(|offset| (HEADER_BYTES..length).contains(offset))
+                .map(|offset| start + offset)
+                .ok_or_else(|| {
+                    origin.error(JfrErrorKind::Outside {
+                        part,
+                        offset,
+                        size: length,
+                    })
+                })
         };
         Ok(Self {
             start,
             end: start + length,
-            constants: inside("constants", constants)?,
-            metadata: inside("metadata", metadata)?,
+            constants: file_offset("constants", constants)?,
+            metadata: file_offset("metadata", metadata)?,
             start_nanos,
             duration_nanos,
             ticks_per_second: ticks_per_second.max(1),

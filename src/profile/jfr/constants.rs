@@ -51,21 +51,25 @@ impl Constants {
                 constants.types[pool] = Some(id);
             }
         }
-        let mut at = chunk.constants;
+        let mut event_start = chunk.constants;
         loop {
-            let delta = constants.read_event(file, chunk, at, types, budget)?;
+            let delta = constants.read_event(file, chunk, event_start, types, budget)?;
             if delta == 0 {
                 break;
             }
             // Each event must lie before the event that points to it, so that no byte is read twice.
-            let before = i64::try_from(at - chunk.start)
+            let previous = i64::try_from(event_start - chunk.start)
                 .ok()
-                .and_then(|at| at.checked_add(delta));
-            at = before
-                .and_then(|before| usize::try_from(before).ok())
-                .map(|before| chunk.start + before)
-                .filter(|before| *before < at && *before > chunk.start)
-                .ok_or_else(|| chunk.reader(file, at).error(JfrErrorKind::PreviousConstants(delta)))?;
+                .and_then(|offset| offset.checked_add(delta));
+            event_start = previous
+                .and_then(|previous| usize::try_from(previous).ok())
+                .map(|previous| chunk.start + previous)
+                .filter(|previous| *previous < event_start && *previous > chunk.start)
+                .ok_or_else(|| {
+                    chunk
+                        .reader(file, event_start)
+                        .error(JfrErrorKind::PreviousConstants(delta))
+                })?;
         }
         for pool in &mut constants.pools {
             pool.sort_unstable();
@@ -73,24 +77,24 @@ impl Constants {
         Ok(constants)
     }
 
-    /// Reads the event at `at`. Returns the offset from this event to the previous one, which is negative, or 0 if
+    /// Reads the event at `start`. Returns the offset from this event to the previous one, which is negative, or 0 if
     /// there is none.
     fn read_event(
         &mut self,
         file: &[u8],
         chunk: &Chunk,
-        at: usize,
+        start: usize,
         types: &Types,
         budget: &mut Budget,
     ) -> Result<i64, JfrError> {
-        let here = chunk.reader(file, at);
-        let mut reader = here;
+        let origin = chunk.reader(file, start);
+        let mut reader = origin;
         let size = reader.number()?;
-        let mut event = here.at(at).part(size)?.at(reader.position());
-        let found = event.number()?;
-        if found != CHECKPOINT {
+        let mut event = origin.with_position(start).part(size)?.with_position(reader.position());
+        let type_id = event.number()?;
+        if type_id != CHECKPOINT {
             let expected = CHECKPOINT;
-            return Err(here.error(JfrErrorKind::EventType { found, expected }));
+            return Err(origin.error(JfrErrorKind::EventType { type_id, expected }));
         }
         let (_start, _duration) = (event.number()?, event.number()?);
         // The field is encoded as an unsigned number.

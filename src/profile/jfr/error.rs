@@ -54,12 +54,12 @@ pub enum JfrErrorKind {
         left: usize,
     },
     /// A part of a chunk lies outside of the chunk.
-    #[error("the offset {at} of the {what} is outside of the chunk, which has {size} bytes")]
+    #[error("the offset {offset} of the {part} is outside of the chunk, which has {size} bytes")]
     Outside {
         /// Name of the part of the chunk.
-        what: &'static str,
+        part: &'static str,
         /// Offset from the start of the chunk.
-        at: i64,
+        offset: i64,
         /// Length of the chunk in bytes.
         size: usize,
     },
@@ -67,10 +67,10 @@ pub enum JfrErrorKind {
     #[error("event size {0} is too small")]
     EventSize(u64),
     /// An event has another type than expected.
-    #[error("event has type {found}, expected type {expected}")]
+    #[error("event has type {type_id}, expected type {expected}")]
     EventType {
         /// The type that the event has.
-        found: u64,
+        type_id: u64,
         /// The type that was expected.
         expected: u64,
     },

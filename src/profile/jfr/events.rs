@@ -93,19 +93,19 @@ pub(super) struct Sums {
     pub budget: Budget,
 }
 
-/// Adds the samples of a chunk to `sums`. `passing` is the budget for data that is freed after the chunk.
+/// Adds the samples of a chunk to `sums`. `chunk_budget` is the budget for data that is freed after the chunk.
 pub(super) fn read(
     file: &[u8],
     chunk: &Chunk,
     types: &Types,
     constants: &Constants,
     sums: &mut Sums,
-    passing: &mut Budget,
+    chunk_budget: &mut Budget,
 ) -> Result<(), JfrError> {
     let Sums {
         samples,
         settings,
-        budget: kept,
+        budget: recording_budget,
     } = sums;
     let mut known: HashMap<u64, (Event, FieldSelection)> = HashMap::new();
     let mut execution = None;
@@ -126,44 +126,47 @@ pub(super) fn read(
     let mut lookup = Lookup::new(file, chunk, types, constants);
     let mut reader = chunk.reader(file, chunk.start + HEADER_BYTES);
     while reader.remaining() > 0 {
-        let here = reader;
+        let origin = reader;
         let size = reader.number()?;
         if size < 2 {
-            return Err(here.error(JfrErrorKind::EventSize(size)));
+            return Err(origin.error(JfrErrorKind::EventSize(size)));
         }
-        let mut next = here;
-        let mut event = next.part(size)?.at(reader.position());
+        let mut next = origin;
+        let mut event = next.part(size)?.with_position(reader.position());
         reader = next;
         let id = event.number()?;
         let Some((kind, selection)) = known.get(&id) else {
             continue;
         };
         let mut numbers = [0; FIELDS.len()];
-        types.read(&mut event, selection, passing, &mut numbers)?;
+        types.read(&mut event, selection, chunk_budget, &mut numbers)?;
         if *kind == Event::Setting {
-            setting(&here, numbers, execution, &lookup, settings, passing)?;
+            setting(&origin, numbers, execution, &lookup, settings, chunk_budget)?;
             continue;
         }
-        let [stack, state, context, span, span_name, high, low, amount] = numbers;
+        let [stack, thread_state, context, span, span_name, high, low, amount] = numbers;
         let correlation = Correlation {
             context,
             span,
             span_name,
             trace: [high, low],
         };
-        let Some(stack) = lookup.stack(stack, samples, kept, passing)? else {
+        let Some(stack) = lookup.stack(stack, samples, recording_budget, chunk_budget)? else {
             settings.lost += 1;
             continue;
         };
         let mut add = |kind, values| {
             samples
-                .add(kind, stack, correlation, values, kept)
-                .map_err(|kind| here.error(kind))
+                .add(kind, stack, correlation, values, recording_budget)
+                .map_err(|kind| origin.error(kind))
         };
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         match *kind {
             Event::Execution => {
-                if !matches!(lookup.state(state, passing)?, State::Sleeping | State::Unknown) {
+                if !matches!(
+                    lookup.thread_state(thread_state, chunk_budget)?,
+                    State::Sleeping | State::Unknown
+                ) {
                     add(Kind::Cpu, [1, 0])?;
                 }
                 if settings.is_wall() {
@@ -171,7 +174,7 @@ pub(super) fn read(
                 }
             }
             Event::WallClock => {
-                if settings.is_wall() && lookup.state(state, passing)? == State::Runnable {
+                if settings.is_wall() && lookup.thread_state(thread_state, chunk_budget)? == State::Runnable {
                     add(Kind::Cpu, [number(amount), 0])?;
                 }
                 add(Kind::Wall, [number(amount), 0])?;
@@ -187,23 +190,23 @@ pub(super) fn read(
 
 /// Stores a setting if it is used.
 fn setting(
-    here: &Reader<'_>,
+    origin: &Reader<'_>,
     numbers: [u64; FIELDS.len()],
     execution: Option<u64>,
     lookup: &Lookup<'_>,
     settings: &mut Settings,
-    passing: &mut Budget,
+    chunk_budget: &mut Budget,
 ) -> Result<(), JfrError> {
     let [id, name, value, ..] = numbers;
-    let mut text = |at: u64| match at {
+    let mut text = |position: u64| match position {
         0 => Ok(String::new()),
-        at => lookup.short_text(here.at(at as usize).text()?, passing),
+        position => lookup.short_text(origin.with_position(position as usize).text()?, chunk_budget),
     };
-    let of = if execution == Some(id) {
+    let event = if execution == Some(id) {
         SettingEvent::Execution
     } else {
         SettingEvent::Other
     };
-    settings.set(of, &text(name)?, &text(value)?);
+    settings.set(event, &text(name)?, &text(value)?);
     Ok(())
 }

@@ -30,20 +30,20 @@ fn class(symbol: &str) -> Option<&str> {
         return Some(ACCESSOR);
     }
     // Uses the last lambda marker if a name precedes it and only a number or an address follows it.
-    if let Some(at) = symbol.rfind(LAMBDA)
-        && at > 0
-        && is_lambda(&symbol[at + LAMBDA.len()..])
+    if let Some(start) = symbol.rfind(LAMBDA)
+        && start > 0
+        && is_lambda(&symbol[start + LAMBDA.len()..])
     {
-        return Some(&symbol[..at + LAMBDA.len()]);
+        return Some(&symbol[..start + LAMBDA.len()]);
     }
     if symbol.starts_with(LAMBDA_FORM)
-        && let Some(at) = symbol.rfind("0x").and_then(|at| at.checked_sub(1))
-        && symbol.get(at..).is_some_and(is_address)
+        && let Some(start) = symbol.rfind("0x").and_then(|start| start.checked_sub(1))
+        && symbol.get(start..).is_some_and(is_address)
     {
-        return symbol.get(..at);
+        return symbol.get(..start);
     }
-    let at = symbol.rfind(ENHANCER).filter(|at| *at > 0)?;
-    Some(&symbol[..at + ENHANCER.len()])
+    let start = symbol.rfind(ENHANCER).filter(|start| *start > 0)?;
+    Some(&symbol[..start + ENHANCER.len()])
 }
 
 fn is_digits(text: &str) -> bool {

@@ -59,60 +59,66 @@ impl Kind {
     }
 }
 
-const fn of(kind: &'static str, unit: &'static str) -> ValueType<'static> {
+const fn value_type(kind: &'static str, unit: &'static str) -> ValueType<'static> {
     ValueType { kind, unit }
 }
 
-const CONTENTIONS: &[ValueType<'static>] = &[of("contentions", "count"), of("delay", "nanoseconds")];
+const CONTENTIONS: &[ValueType<'static>] = &[value_type("contentions", "count"), value_type("delay", "nanoseconds")];
 
 static CPU: ProfileForm = ProfileForm {
     name: "process_cpu",
-    sample_types: &[of("cpu", "nanoseconds")],
-    period_type: of("cpu", "nanoseconds"),
+    sample_types: &[value_type("cpu", "nanoseconds")],
+    period_type: value_type("cpu", "nanoseconds"),
 };
 static WALL: ProfileForm = ProfileForm {
     name: "wall",
-    sample_types: &[of("wall", "nanoseconds")],
-    period_type: of("wall", "nanoseconds"),
+    sample_types: &[value_type("wall", "nanoseconds")],
+    period_type: value_type("wall", "nanoseconds"),
 };
 static ALLOC_IN_NEW_TLAB: ProfileForm = ProfileForm {
     name: "memory",
     sample_types: &[
-        of("alloc_in_new_tlab_objects", "count"),
-        of("alloc_in_new_tlab_bytes", "bytes"),
+        value_type("alloc_in_new_tlab_objects", "count"),
+        value_type("alloc_in_new_tlab_bytes", "bytes"),
     ],
-    period_type: of("space", "bytes"),
+    period_type: value_type("space", "bytes"),
 };
 static ALLOC_OUTSIDE_TLAB: ProfileForm = ProfileForm {
     name: "memory",
     sample_types: &[
-        of("alloc_outside_tlab_objects", "count"),
-        of("alloc_outside_tlab_bytes", "bytes"),
+        value_type("alloc_outside_tlab_objects", "count"),
+        value_type("alloc_outside_tlab_bytes", "bytes"),
     ],
-    period_type: of("space", "bytes"),
+    period_type: value_type("space", "bytes"),
 };
 static ALLOC_SAMPLE: ProfileForm = ProfileForm {
     name: "memory",
-    sample_types: &[of("alloc_sample_objects", "count"), of("alloc_sample_bytes", "bytes")],
-    period_type: of("space", "bytes"),
+    sample_types: &[
+        value_type("alloc_sample_objects", "count"),
+        value_type("alloc_sample_bytes", "bytes"),
+    ],
+    period_type: value_type("space", "bytes"),
 };
 static MONITOR_ENTER: ProfileForm = ProfileForm {
     name: "mutex",
     sample_types: CONTENTIONS,
-    period_type: of("mutex", "count"),
+    period_type: value_type("mutex", "count"),
 };
 static THREAD_PARK: ProfileForm = ProfileForm {
     name: "block",
     sample_types: CONTENTIONS,
-    period_type: of("block", "count"),
+    period_type: value_type("block", "count"),
 };
 static LIVE_OBJECT: ProfileForm = ProfileForm {
     name: "memory",
-    sample_types: &[of("live", "count")],
-    period_type: of("objects", "count"),
+    sample_types: &[value_type("live", "count")],
+    period_type: value_type("objects", "count"),
 };
 static MALLOC: ProfileForm = ProfileForm {
     name: "memory",
-    sample_types: &[of("malloc_objects", "count"), of("malloc_bytes", "bytes")],
-    period_type: of("", ""),
+    sample_types: &[
+        value_type("malloc_objects", "count"),
+        value_type("malloc_bytes", "bytes"),
+    ],
+    period_type: value_type("", ""),
 };

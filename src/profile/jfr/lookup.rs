@@ -32,7 +32,7 @@ pub(super) struct Lookup<'a> {
     fields: ConstantFields,
     stacks: HashMap<u64, Option<u32>>,
     functions: HashMap<u64, Option<TextId>>,
-    states: HashMap<u64, State>,
+    thread_states: HashMap<u64, State>,
 }
 
 /// For each type of constant, the fields to read.
@@ -42,7 +42,7 @@ struct ConstantFields {
     method: Option<FieldSelection>,
     class: Option<FieldSelection>,
     symbol: Option<FieldSelection>,
-    state: Option<FieldSelection>,
+    thread_state: Option<FieldSelection>,
 }
 
 /// Maximum length of the name of a state or of a setting, in bytes.
@@ -70,11 +70,11 @@ impl<'a> Lookup<'a> {
                 method: pick(Pool::Method, &["type", "name"]),
                 class: pick(Pool::Class, &["name"]),
                 symbol: pick(Pool::Symbol, &["string"]),
-                state: pick(Pool::ThreadState, &["name"]),
+                thread_state: pick(Pool::ThreadState, &["name"]),
             },
             stacks: HashMap::new(),
             functions: HashMap::new(),
-            states: HashMap::new(),
+            thread_states: HashMap::new(),
         }
     }
 
@@ -84,14 +84,16 @@ impl<'a> Lookup<'a> {
         &mut self,
         key: u64,
         samples: &mut Samples,
-        kept: &mut Budget,
-        passing: &mut Budget,
+        recording_budget: &mut Budget,
+        chunk_budget: &mut Budget,
     ) -> Result<Option<u32>, JfrError> {
         if let Some(known) = self.stacks.get(&key) {
             return Ok(*known);
         }
-        let stack = self.read_stack(key, samples, kept, passing)?;
-        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        let stack = self.read_stack(key, samples, recording_budget, chunk_budget)?;
+        chunk_budget
+            .charge(ENTRY_BYTES)
+            .map_err(|kind| self.chunk.error(kind))?;
         self.stacks.insert(key, stack);
         Ok(stack)
     }
@@ -100,33 +102,33 @@ impl<'a> Lookup<'a> {
         &mut self,
         key: u64,
         samples: &mut Samples,
-        kept: &mut Budget,
-        passing: &mut Budget,
+        recording_budget: &mut Budget,
+        chunk_budget: &mut Budget,
     ) -> Result<Option<u32>, JfrError> {
-        let [frames] = self.fields(Pool::StackTrace, key, |picks| picks.stack.as_ref(), passing)?;
+        let [frames] = self.fields(Pool::StackTrace, key, |picks| picks.stack.as_ref(), chunk_budget)?;
         if frames == 0 {
             return Ok(None);
         }
-        let mut reader = self.chunk.at(frames as usize);
+        let mut reader = self.chunk.with_position(frames as usize);
         let start = samples.frames.len();
         for _ in 0..reader.number()? {
-            let here = reader;
+            let origin = reader;
             let mut numbers = [0; 2];
             let Some(selection) = &self.fields.frame else {
                 return Ok(None);
             };
-            passing.step().map_err(|kind| here.error(kind))?;
-            self.types.read(&mut reader, selection, passing, &mut numbers)?;
+            chunk_budget.step().map_err(|kind| origin.error(kind))?;
+            self.types.read(&mut reader, selection, chunk_budget, &mut numbers)?;
             let [method, line] = numbers;
-            if let Some(function) = self.function(method, samples, kept, passing)? {
+            if let Some(function) = self.function(method, samples, recording_budget, chunk_budget)? {
                 let line = u32::try_from(line).unwrap_or(0);
-                let place = samples.place(FunctionLine { function, line }, kept);
-                place
-                    .and_then(|place| samples.push_frame(place, kept))
-                    .map_err(|kind| here.error(kind))?;
+                let index = samples.function_line(FunctionLine { function, line }, recording_budget);
+                index
+                    .and_then(|index| samples.push_frame(index, recording_budget))
+                    .map_err(|kind| origin.error(kind))?;
             }
         }
-        let stack = samples.stack(start, kept);
+        let stack = samples.stack(start, recording_budget);
         stack.map(Some).map_err(|kind| reader.error(kind))
     }
 
@@ -135,54 +137,63 @@ impl<'a> Lookup<'a> {
         &mut self,
         key: u64,
         samples: &mut Samples,
-        kept: &mut Budget,
-        passing: &mut Budget,
+        recording_budget: &mut Budget,
+        chunk_budget: &mut Budget,
     ) -> Result<Option<TextId>, JfrError> {
         if let Some(known) = self.functions.get(&key) {
             return Ok(*known);
         }
         let mut function = None;
         if self.constants.position(Pool::Method, key).is_some() {
-            let [class, name] = self.fields(Pool::Method, key, |picks| picks.method.as_ref(), passing)?;
+            let [class, name] = self.fields(Pool::Method, key, |picks| picks.method.as_ref(), chunk_budget)?;
             if self.constants.position(Pool::Class, class).is_some() {
-                let [class] = self.fields(Pool::Class, class, |picks| picks.class.as_ref(), passing)?;
-                let (class, name) = (self.symbol(class, passing)?, self.symbol(name, passing)?);
+                let [class] = self.fields(Pool::Class, class, |picks| picks.class.as_ref(), chunk_budget)?;
+                let (class, name) = (self.symbol(class, chunk_budget)?, self.symbol(name, chunk_budget)?);
                 let (class, name) = (class.characters(), name.characters());
                 let text = samples
                     .texts
-                    .add(&[&stable_name(&class), ".", &stable_name(&name)], kept);
+                    .add(&[&stable_name(&class), ".", &stable_name(&name)], recording_budget);
                 function = Some(text.map_err(|kind| self.chunk.error(kind))?);
             }
         }
-        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        chunk_budget
+            .charge(ENTRY_BYTES)
+            .map_err(|kind| self.chunk.error(kind))?;
         self.functions.insert(key, function);
         Ok(function)
     }
 
     /// Returns the state of a thread by its number.
-    pub(super) fn state(&mut self, key: u64, passing: &mut Budget) -> Result<State, JfrError> {
-        if let Some(known) = self.states.get(&key) {
+    pub(super) fn thread_state(&mut self, key: u64, chunk_budget: &mut Budget) -> Result<State, JfrError> {
+        if let Some(known) = self.thread_states.get(&key) {
             return Ok(*known);
         }
-        let state = if self.constants.position(Pool::ThreadState, key).is_none() {
+        let thread_state = if self.constants.position(Pool::ThreadState, key).is_none() {
             State::Unknown
         } else {
-            let [at] = self.fields(Pool::ThreadState, key, |picks| picks.state.as_ref(), passing)?;
-            let name = self.text(at, passing)?;
-            match &*self.short_text(name, passing)? {
+            let [position] = self.fields(
+                Pool::ThreadState,
+                key,
+                |picks| picks.thread_state.as_ref(),
+                chunk_budget,
+            )?;
+            let name = self.text(position, chunk_budget)?;
+            match &*self.short_text(name, chunk_budget)? {
                 "STATE_SLEEPING" => State::Sleeping,
                 "STATE_RUNNABLE" => State::Runnable,
                 _ => State::Other,
             }
         };
-        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
-        self.states.insert(key, state);
-        Ok(state)
+        chunk_budget
+            .charge(ENTRY_BYTES)
+            .map_err(|kind| self.chunk.error(kind))?;
+        self.thread_states.insert(key, thread_state);
+        Ok(thread_state)
     }
 
     /// Returns the characters of a string, or an empty text if it is longer than [`MAX_SHORT_BYTES`].
-    pub(super) fn short_text(&self, text: Text<'_>, passing: &mut Budget) -> Result<String, JfrError> {
-        let text = self.resolved(text, passing)?;
+    pub(super) fn short_text(&self, text: Text<'_>, chunk_budget: &mut Budget) -> Result<String, JfrError> {
+        let text = self.resolved(text, chunk_budget)?;
         let is_short = text.length() <= MAX_SHORT_BYTES;
         Ok(if is_short {
             text.characters().into()
@@ -193,7 +204,7 @@ impl<'a> Lookup<'a> {
 
     /// Resolves a string that is encoded as a number in the pool of strings. Many values may refer to one string, so
     /// each use is charged with the length of the string.
-    fn resolved<'t>(&self, text: Text<'t>, passing: &mut Budget) -> Result<Text<'t>, JfrError>
+    fn resolved<'t>(&self, text: Text<'t>, chunk_budget: &mut Budget) -> Result<Text<'t>, JfrError>
     where
         'a: 't,
     {
@@ -203,23 +214,23 @@ impl<'a> Lookup<'a> {
         let Some(position) = self.constants.position(Pool::String, key) else {
             return Ok(Text::Empty);
         };
-        let mut reader = self.chunk.at(position);
+        let mut reader = self.chunk.with_position(position);
         let text = reader.text()?;
-        passing.charge(text.length()).map_err(|kind| reader.error(kind))?;
+        chunk_budget.charge(text.length()).map_err(|kind| reader.error(kind))?;
         Ok(text)
     }
 
     /// Returns the string at a position. Position 0 means that there is no string.
-    fn text(&self, position: u64, passing: &mut Budget) -> Result<Text<'a>, JfrError> {
+    fn text(&self, position: u64, chunk_budget: &mut Budget) -> Result<Text<'a>, JfrError> {
         match position {
             0 => Ok(Text::Empty),
-            position => self.resolved(self.chunk.at(position as usize).text()?, passing),
+            position => self.resolved(self.chunk.with_position(position as usize).text()?, chunk_budget),
         }
     }
 
-    fn symbol(&self, key: u64, passing: &mut Budget) -> Result<Text<'a>, JfrError> {
-        let [at] = self.fields(Pool::Symbol, key, |picks| picks.symbol.as_ref(), passing)?;
-        self.text(at, passing)
+    fn symbol(&self, key: u64, chunk_budget: &mut Budget) -> Result<Text<'a>, JfrError> {
+        let [position] = self.fields(Pool::Symbol, key, |picks| picks.symbol.as_ref(), chunk_budget)?;
+        self.text(position, chunk_budget)
     }
 
     /// Returns the picked fields of a constant, or zeros if it does not exist.
@@ -228,14 +239,18 @@ impl<'a> Lookup<'a> {
         pool: Pool,
         key: u64,
         pick: impl Fn(&ConstantFields) -> Option<&FieldSelection>,
-        passing: &mut Budget,
+        chunk_budget: &mut Budget,
     ) -> Result<[u64; N], JfrError> {
         let mut numbers = [0; N];
         if let Some(position) = self.constants.position(pool, key)
             && let Some(pick) = pick(&self.fields)
         {
-            self.types
-                .read(&mut self.chunk.at(position), pick, passing, &mut numbers)?;
+            self.types.read(
+                &mut self.chunk.with_position(position),
+                pick,
+                chunk_budget,
+                &mut numbers,
+            )?;
         }
         Ok(numbers)
     }

@@ -23,14 +23,14 @@ const MAX_DIGITS: usize = 20;
 
 /// Reads the types from the event at the reader's position.
 pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types, JfrError> {
-    let here = reader;
+    let origin = reader;
     let size = reader.number()?;
-    let mut event = reader.at(here.position()).part(size)?;
-    event = event.at(reader.position());
-    let found = event.number()?;
-    if found != METADATA {
+    let mut event = reader.with_position(origin.position()).part(size)?;
+    event = event.with_position(reader.position());
+    let type_id = event.number()?;
+    if type_id != METADATA {
         let expected = METADATA;
-        return Err(here.error(JfrErrorKind::EventType { found, expected }));
+        return Err(origin.error(JfrErrorKind::EventType { type_id, expected }));
     }
     for _start_duration_id in 0..3 {
         event.number()?;
@@ -50,7 +50,7 @@ pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types,
     }
     let mut tree = Tree {
         texts,
-        none: "".into(),
+        empty_text: "".into(),
         budget,
         types: Types::default(),
     };
@@ -62,7 +62,7 @@ pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types,
 /// The strings and the budget for reading the tree, and the types read so far.
 struct Tree<'b> {
     texts: Vec<Arc<str>>,
-    none: Arc<str>,
+    empty_text: Arc<str>,
     budget: &'b mut Budget,
     types: Types,
 }
@@ -83,34 +83,34 @@ impl Tree<'_> {
         if depth > MAX_DEPTH {
             return Err(reader.error(JfrErrorKind::Nesting(MAX_DEPTH)));
         }
-        let here = *reader;
+        let origin = *reader;
         let name = reader.number()?;
         let attributes = self.attributes(reader)?;
         let children = reader.number()?;
-        let name = self.text(name, &here)?.clone();
+        let name = self.text(name, &origin)?.clone();
         match (&*name, class) {
             ("class", _) => {
                 self.budget
                     .charge(2 * size_of::<(u64, Class)>())
-                    .map_err(|kind| here.error(kind))?;
+                    .map_err(|kind| origin.error(kind))?;
                 let mut class = Class {
-                    name: self.given(attributes.name, &here)?.clone(),
+                    name: self.text_or_empty(attributes.name, &origin)?.clone(),
                     fields: Vec::new(),
                 };
                 for _ in 0..children {
                     self.element(reader, depth + 1, Some(&mut class))?;
                 }
-                self.types.add(self.number("id", attributes.id, &here)?, class);
+                self.types.add(self.number("id", attributes.id, &origin)?, class);
             }
             ("field", Some(class)) => {
                 self.budget
                     .charge(2 * size_of::<Field>())
-                    .map_err(|kind| here.error(kind))?;
+                    .map_err(|kind| origin.error(kind))?;
                 class.fields.push(Field {
-                    name: self.given(attributes.name, &here)?.clone(),
-                    type_id: self.number("class", attributes.class, &here)?,
-                    is_constant: &**self.given(attributes.constant_pool, &here)? == "true",
-                    count: match &**self.given(attributes.dimension, &here)? {
+                    name: self.text_or_empty(attributes.name, &origin)?.clone(),
+                    type_id: self.number("class", attributes.class, &origin)?,
+                    is_constant: &**self.text_or_empty(attributes.constant_pool, &origin)? == "true",
+                    count: match &**self.text_or_empty(attributes.dimension, &origin)? {
                         "" | "0" => Count::One,
                         _ => Count::Array,
                     },
@@ -132,10 +132,10 @@ impl Tree<'_> {
     fn attributes(&self, reader: &mut Reader<'_>) -> Result<Attributes, JfrError> {
         let mut attributes = Attributes::default();
         for _ in 0..reader.number()? {
-            let here = *reader;
+            let origin = *reader;
             let key = reader.number()?;
             let value = reader.number()?;
-            let place = match &**self.text(key, &here)? {
+            let attribute = match &**self.text(key, &origin)? {
                 "id" => &mut attributes.id,
                 "name" => &mut attributes.name,
                 "class" => &mut attributes.class,
@@ -143,30 +143,30 @@ impl Tree<'_> {
                 "dimension" => &mut attributes.dimension,
                 _ => continue,
             };
-            *place = Some(value);
+            *attribute = Some(value);
         }
         Ok(attributes)
     }
 
     /// Returns the string with an index.
-    fn text(&self, index: u64, here: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
+    fn text(&self, index: u64, origin: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
         let text = usize::try_from(index).ok().and_then(|index| self.texts.get(index));
         text.ok_or_else(|| {
             let count = self.texts.len();
-            here.error(JfrErrorKind::TextIndex { index, count })
+            origin.error(JfrErrorKind::TextIndex { index, count })
         })
     }
 
     /// Returns the value of an attribute, which is empty if the attribute is absent.
-    fn given(&self, index: Option<u64>, here: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
-        index.map_or(Ok(&self.none), |index| self.text(index, here))
+    fn text_or_empty(&self, index: Option<u64>, origin: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
+        index.map_or(Ok(&self.empty_text), |index| self.text(index, origin))
     }
 
-    fn number(&self, name: &'static str, index: Option<u64>, here: &Reader<'_>) -> Result<u64, JfrError> {
+    fn number(&self, name: &'static str, index: Option<u64>, origin: &Reader<'_>) -> Result<u64, JfrError> {
         // Long texts are not parsed, because many attributes may refer to one long text of zeros.
-        let text = Some(self.given(index, here)?).filter(|text| text.len() <= MAX_DIGITS);
+        let text = Some(self.text_or_empty(index, origin)?).filter(|text| text.len() <= MAX_DIGITS);
         let number = text.and_then(|text| text.parse().ok());
-        number.ok_or_else(|| here.error(JfrErrorKind::Attribute(name)))
+        number.ok_or_else(|| origin.error(JfrErrorKind::Attribute(name)))
     }
 }
 

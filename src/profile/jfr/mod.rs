@@ -67,16 +67,16 @@ impl Recording {
         };
         let snapshot = Snapshot::read(labels, &mut sums.budget)?;
         let (mut start_nanos, mut end_nanos) = (i64::MAX, i64::MIN);
-        let mut at = 0;
-        while at < file.len() {
-            let chunk = Chunk::read(file, at)?;
-            let mut passing = Budget::of_chunk(chunk.end - chunk.start);
-            let types = metadata::read(chunk.reader(file, chunk.metadata), &mut passing)?;
-            let constants = Constants::read(file, &chunk, &types, &mut passing)?;
-            events::read(file, &chunk, &types, &constants, &mut sums, &mut passing)?;
+        let mut chunk_start = 0;
+        while chunk_start < file.len() {
+            let chunk = Chunk::read(file, chunk_start)?;
+            let mut chunk_budget = Budget::of_chunk(chunk.end - chunk.start);
+            let types = metadata::read(chunk.reader(file, chunk.metadata), &mut chunk_budget)?;
+            let constants = Constants::read(file, &chunk, &types, &mut chunk_budget)?;
+            events::read(file, &chunk, &types, &constants, &mut sums, &mut chunk_budget)?;
             start_nanos = start_nanos.min(chunk.start_nanos);
             end_nanos = end_nanos.max(chunk.start_nanos.saturating_add(chunk.duration_nanos));
-            at = chunk.end;
+            chunk_start = chunk.end;
         }
         Ok(Self {
             parts: Parts::new(sums.samples, &snapshot, sums.budget, file.len())?,
@@ -113,7 +113,7 @@ impl Recording {
     }
 
     /// Returns one profile per kind of sample in the recording, in a fixed order.
-    pub fn profiles(&self, about: &RecordingFacts) -> Vec<JfrProfile> {
-        self.parts.profiles(about)
+    pub fn profiles(&self, facts: &RecordingFacts) -> Vec<JfrProfile> {
+        self.parts.profiles(facts)
     }
 }

@@ -84,13 +84,13 @@ impl Parts {
 
     /// Charges the memory of all profiles.
     fn charge(&self, budget: &mut Budget) -> Result<(), JfrErrorKind> {
-        let mut last_kind = vec![None; self.samples.places.len()];
+        let mut last_kind = vec![None; self.samples.function_lines.len()];
         for row in &self.samples.rows {
             let stack = self.stack(row);
             let labels = self.labels_of(row.correlation);
             budget.charge(SAMPLE_BYTES + stack.len() * FRAME_BYTES + labels.len() * LABEL_BYTES)?;
-            for place in stack {
-                let last = &mut last_kind[*place as usize];
+            for index in stack {
+                let last = &mut last_kind[*index as usize];
                 if *last != Some(row.kind) {
                     budget.charge(FUNCTION_LINE_BYTES)?;
                     *last = Some(row.kind);
@@ -100,7 +100,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns the stack of a row, leaf first, as indices of places (functions with a line).
+    /// Returns the stack of a row, leaf first, as indices in [`Samples::function_lines`].
     fn stack(&self, row: &Row) -> &[u32] {
         let stack = self.samples.stacks.get(row.stack as usize).cloned().unwrap_or_default();
         let stack = stack.start as usize..stack.end as usize;
@@ -115,7 +115,7 @@ impl Parts {
     }
 
     /// Builds one profile for each kind that has samples.
-    pub(super) fn profiles(&self, about: &RecordingFacts) -> Vec<JfrProfile> {
+    pub(super) fn profiles(&self, facts: &RecordingFacts) -> Vec<JfrProfile> {
         let of_kind = |kind| {
             let rows = &self.samples.rows;
             let start = rows.partition_point(|row| row.kind < kind);
@@ -123,7 +123,7 @@ impl Parts {
             let rows = rows.get(start..end).filter(|rows| !rows.is_empty())?;
             let columns = Columns::read(self.texts.clone(), |texts| {
                 let texts = std::str::from_utf8(texts)?;
-                Ok::<_, std::str::Utf8Error>(self.profile(kind, rows, about, texts))
+                Ok::<_, std::str::Utf8Error>(self.profile(kind, rows, facts, texts))
             });
             let name = kind.form().name;
             // The buffer was a string, so this cannot fail.
@@ -132,15 +132,15 @@ impl Parts {
         Kind::ALL.into_iter().filter_map(of_kind).collect()
     }
 
-    fn profile<'a>(&self, kind: Kind, rows: &[Row], about: &RecordingFacts, texts: &'a str) -> Profile<'a> {
+    fn profile<'a>(&self, kind: Kind, rows: &[Row], facts: &RecordingFacts, texts: &'a str) -> Profile<'a> {
         let form = kind.form();
-        let period = if kind.is_time() { about.period_nanos } else { 0 };
+        let period = if kind.is_time() { facts.period_nanos } else { 0 };
         let mut builder = Builder::new(Profile {
             sample_types: form.sample_types.to_vec(),
             period_type: form.period_type,
             period,
-            time_nanos: about.time_nanos,
-            duration_nanos: about.duration_nanos,
+            time_nanos: facts.time_nanos,
+            duration_nanos: facts.duration_nanos,
             ..Profile::default()
         });
         let mapping = builder.mapping(Mapping {
@@ -148,26 +148,26 @@ impl Parts {
             ..Mapping::default()
         });
         let text = |id| self.ends.text(texts, id);
-        let mut locations = vec![None; self.samples.places.len()];
+        let mut locations = vec![None; self.samples.function_lines.len()];
         let mut stack = Vec::new();
         for row in rows {
             stack.clear();
             for index in self.stack(row) {
                 let location = &mut locations[*index as usize];
-                let known = *location.get_or_insert_with(|| {
-                    let place = self.samples.places[*index as usize];
+                let location_index = *location.get_or_insert_with(|| {
+                    let function_line = self.samples.function_lines[*index as usize];
                     let function = builder.function(Function {
-                        name: text(place.function),
+                        name: text(function_line.function),
                         ..Function::default()
                     });
-                    let line = i64::from(place.line);
+                    let line = i64::from(function_line.line);
                     builder.location(mapping, 0, &[Line { function, line }])
                 });
-                stack.push(known);
+                stack.push(location_index);
             }
             let labels = self.labels_of(row.correlation).iter();
             let labels = labels.map(|(name, value)| SampleLabel::Text(text(*name), text(*value)));
-            let scale = if kind.is_time() { about.period_nanos } else { 1 };
+            let scale = if kind.is_time() { facts.period_nanos } else { 1 };
             let values = row.values.map(|value| value.saturating_mul(scale));
             builder.sample(stack.iter().copied(), labels, &values[..form.sample_types.len()]);
         }

@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a reader of the same bytes from another position on.
-    pub(super) fn at(&self, position: usize) -> Self {
+    pub(super) fn with_position(&self, position: usize) -> Self {
         Self { position, ..*self }
     }
 
@@ -207,9 +207,9 @@ mod tests {
             assert_eq!(reader.number(), Ok(value));
             assert_eq!(reader.remaining(), 0);
         }
-        let cut = Reader::new(&[0x80], 0).number().unwrap_err();
+        let error = Reader::new(&[0x80], 0).number().unwrap_err();
         assert_eq!(
-            (cut.offset, cut.to_string().as_str()),
+            (error.offset, error.to_string().as_str()),
             (1, "malformed recording at byte 1: 1 bytes are needed, 0 are left")
         );
     }

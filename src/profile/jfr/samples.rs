@@ -1,7 +1,7 @@
 //! Sums of the samples of all chunks: values by kind, stack and labels.
 //!
-//! Functions, and places (a function with a line), are stored once for the whole recording, even if chunks assign
-//! different numbers to them. A stack that occurs in several chunks is stored once for each of them.
+//! Functions, and functions with a line, are stored once for the whole recording, even if chunks assign different
+//! numbers to them. A stack that occurs in several chunks is stored once for each of them.
 
 use std::ops::Range;
 
@@ -48,9 +48,9 @@ pub(super) struct Row {
 #[derive(Default)]
 pub(super) struct Samples {
     pub texts: Texts,
-    pub places: Vec<FunctionLine>,
-    place_index: HashMap<FunctionLine, u32>,
-    /// Indices of the places of all stacks, leaf first.
+    pub function_lines: Vec<FunctionLine>,
+    function_line_index: HashMap<FunctionLine, u32>,
+    /// The frames of all stacks, leaf first, as indices in `function_lines`.
     pub frames: Vec<u32>,
     /// For each stack its range in `frames`.
     pub stacks: Vec<Range<u32>>,
@@ -69,27 +69,31 @@ const fn entry_bytes<Item, Key>() -> usize {
 impl Samples {
     /// Frees the indices that are only needed for adding.
     pub(super) fn forget_indices(&mut self) {
-        self.place_index = HashMap::new();
+        self.function_line_index = HashMap::new();
         self.correlation_index = HashMap::new();
         self.row_index = HashMap::new();
     }
 
-    /// Returns the index of a place. Adds the place if it is new.
-    pub(super) fn place(&mut self, place: FunctionLine, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
-        if let Some(known) = self.place_index.get(&place) {
+    /// Returns the index of a function with a line. Adds it if it is new.
+    pub(super) fn function_line(
+        &mut self,
+        function_line: FunctionLine,
+        budget: &mut Budget,
+    ) -> Result<u32, JfrErrorKind> {
+        if let Some(known) = self.function_line_index.get(&function_line) {
             return Ok(*known);
         }
         budget.charge(entry_bytes::<FunctionLine, FunctionLine>())?;
-        let index = self.places.len() as u32;
-        self.places.push(place);
-        self.place_index.insert(place, index);
+        let index = self.function_lines.len() as u32;
+        self.function_lines.push(function_line);
+        self.function_line_index.insert(function_line, index);
         Ok(index)
     }
 
     /// Appends a frame to the current stack.
-    pub(super) fn push_frame(&mut self, place: u32, budget: &mut Budget) -> Result<(), JfrErrorKind> {
+    pub(super) fn push_frame(&mut self, function_line: u32, budget: &mut Budget) -> Result<(), JfrErrorKind> {
         budget.charge(2 * size_of::<u32>())?;
-        self.frames.push(place);
+        self.frames.push(function_line);
         Ok(())
     }
 

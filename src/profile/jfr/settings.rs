@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn intervals_are_those_of_the_samples_of_execution() {
         let mut settings = Settings::default();
-        for (of, name, value, nanos) in [
+        for (event, name, value, nanos) in [
             (SettingEvent::Execution, "period", "everyChunk", None),
             (SettingEvent::Execution, "period", "20 ms", Some(20_000_000)),
             (SettingEvent::Other, "period", "1 s", Some(20_000_000)),
@@ -75,7 +75,7 @@ mod tests {
             (SettingEvent::Other, "interval", "0", Some(20_000_000)),
             (SettingEvent::Other, "interval", "10000000", Some(10_000_000)),
         ] {
-            settings.set(of, name, value);
+            settings.set(event, name, value);
             assert_eq!(settings.interval_nanos, nanos, "{name} {value}");
         }
         assert!(!settings.is_wall());

@@ -27,12 +27,12 @@ impl<'a> Snapshot<'a> {
         let mut reader = Reader::new(data, 0);
         let offset = |reader: &Reader<'_>| reader.position();
         while let Some(tag) = reader.tag().map_err(labels)? {
-            let at = offset(&reader);
+            let position = offset(&reader);
             match (tag.field, tag.wire) {
                 (1 | 2, BYTES) => {
                     budget
                         .charge(ENTRY_BYTES)
-                        .map_err(|kind| JfrError { offset: at, kind })?;
+                        .map_err(|kind| JfrError { offset: position, kind })?;
                     let (key, value) = entry(reader.message().map_err(labels)?).map_err(labels)?;
                     let Some(value) = value else {
                         continue;
@@ -89,14 +89,14 @@ fn entry(mut entry: Reader<'_>) -> Result<(u64, Option<Reader<'_>>), DecodeError
 fn context(mut context: Reader<'_>, budget: &mut Budget) -> Result<Vec<(u64, u64)>, JfrError> {
     let mut pairs = Vec::new();
     while let Some(tag) = context.tag().map_err(labels)? {
-        let at = context.position();
+        let position = context.position();
         if (tag.field, tag.wire) != (1, BYTES) {
             context.skip(tag).map_err(labels)?;
             continue;
         }
         budget
             .charge(2 * size_of::<(u64, u64)>())
-            .map_err(|kind| JfrError { offset: at, kind })?;
+            .map_err(|kind| JfrError { offset: position, kind })?;
         let mut pair = context.message().map_err(labels)?;
         let mut numbers = (0, 0);
         while let Some(tag) = pair.tag().map_err(labels)? {

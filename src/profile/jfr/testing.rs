@@ -164,7 +164,7 @@ impl Bytes {
 /// Creates an event that starts with its size. The size includes the size field, which is padded to four bytes.
 fn event(body: &[u8]) -> Vec<u8> {
     let size = body.len() + 4;
-    let mut bytes: Vec<u8> = (0..4).map(|at| (size >> (7 * at)) as u8 & 0x7f).collect();
+    let mut bytes: Vec<u8> = (0..4).map(|index| (size >> (7 * index)) as u8 & 0x7f).collect();
     bytes[..3].iter_mut().for_each(|byte| *byte |= 0x80);
     bytes.extend_from_slice(body);
     bytes
@@ -198,13 +198,16 @@ impl Chunk {
         let (mut methods, mut classes) = (Vec::new(), Vec::new());
         let mut stack = Bytes::default().numbers(&[0, frames.len() as u64]);
         for (index, (name, line)) in (0..).zip(frames) {
-            let own = key * 1000 + index;
+            let constant_id = key * 1000 + index;
             let (class, method) = name.split_once('.').unwrap();
-            symbols.push((2 * own, Bytes::default().text(class)));
-            symbols.push((2 * own + 1, Bytes::default().text(method)));
-            classes.push((own, Bytes::default().numbers(&[0, 2 * own])));
-            methods.push((own, Bytes::default().numbers(&[own, 2 * own + 1, 0])));
-            stack = stack.numbers(&[own, *line, 0]);
+            symbols.push((2 * constant_id, Bytes::default().text(class)));
+            symbols.push((2 * constant_id + 1, Bytes::default().text(method)));
+            classes.push((constant_id, Bytes::default().numbers(&[0, 2 * constant_id])));
+            methods.push((
+                constant_id,
+                Bytes::default().numbers(&[constant_id, 2 * constant_id + 1, 0]),
+            ));
+            stack = stack.numbers(&[constant_id, *line, 0]);
         }
         self.constants(SYMBOL, symbols)
             .constants(CLASS, classes)
@@ -236,17 +239,17 @@ impl Chunk {
         chunk.extend_from_slice(&self.events);
         let mut constants_at = 0_usize;
         for (id, values) in &self.pools {
-            let at = chunk.len();
+            let start = chunk.len();
             let delta = match constants_at {
                 0 => 0,
-                before => before as i64 - at as i64,
+                before => before as i64 - start as i64,
             };
             let mut body = Bytes::default().numbers(&[1, 0, 0, delta as u64, 0, 1, *id, values.len() as u64]);
             for (key, value) in values {
                 body = body.number(*key).bytes(&value.0);
             }
             chunk.extend_from_slice(&event(&body.0));
-            constants_at = at;
+            constants_at = start;
         }
         let header = [
             chunk.len() as i64,
@@ -258,8 +261,8 @@ impl Chunk {
             1_000_000,
         ];
         chunk[..8].copy_from_slice(b"FLR\0\0\x02\0\x01");
-        for (place, number) in chunk[8..].chunks_exact_mut(8).zip(header) {
-            place.copy_from_slice(&number.to_be_bytes());
+        for (slot, number) in chunk[8..].chunks_exact_mut(8).zip(header) {
+            slot.copy_from_slice(&number.to_be_bytes());
         }
         chunk[64..68].copy_from_slice(&1_u32.to_be_bytes());
         chunk

@@ -11,7 +11,7 @@ use super::testing::{
 use super::*;
 use crate::pprof::{self, Profile, SampleLabel};
 
-const ABOUT: RecordingFacts = RecordingFacts {
+const FACTS: RecordingFacts = RecordingFacts {
     time_nanos: 7,
     duration_nanos: 8,
     period_nanos: 10,
@@ -45,8 +45,8 @@ fn samples(profile: &Profile<'_>) -> Vec<String> {
 }
 
 /// Formats all profiles in short form, by name and first type.
-fn short(recording: &Recording) -> BTreeMap<String, Vec<String>> {
-    let profiles = recording.profiles(&ABOUT).into_iter().map(|profile| {
+fn samples_by_type(recording: &Recording) -> BTreeMap<String, Vec<String>> {
+    let profiles = recording.profiles(&FACTS).into_iter().map(|profile| {
         let columns = profile.columns.get();
         assert_eq!((columns.time_nanos, columns.duration_nanos), (7, 8));
         assert_eq!(pprof::decode(&pprof::encode(columns)).as_ref(), Ok(columns));
@@ -91,7 +91,7 @@ fn events_become_samples_of_their_kinds_and_equal_stacks_are_summed() {
         ),
         entry("wall:wall", ["shop/Main.main:4{} 90"]),
     ];
-    assert_eq!(short(&recording), BTreeMap::from(expected));
+    assert_eq!(samples_by_type(&recording), BTreeMap::from(expected));
     assert_eq!(
         (recording.event(), recording.interval_nanos(), recording.lost()),
         ("", None, 0)
@@ -117,7 +117,7 @@ fn by_the_wall_clock_all_threads_count_and_those_that_run_use_the_processor() {
         entry("process_cpu:cpu", ["A.a:1{} 20"]),
         entry("wall:wall", ["A.a:1{} 30", "B.b:1{} 30"]),
     ];
-    assert_eq!(short(&recording), BTreeMap::from(expected));
+    assert_eq!(samples_by_type(&recording), BTreeMap::from(expected));
     assert_eq!(
         (recording.event(), recording.interval_nanos()),
         ("wall", Some(50_000_000))
@@ -126,15 +126,15 @@ fn by_the_wall_clock_all_threads_count_and_those_that_run_use_the_processor() {
 
 #[test]
 fn chunks_have_constants_of_their_own_and_functions_are_one() {
-    let of = |key| {
+    let chunk_of = |key| {
         Chunk::new()
             .stack(key, &[("A.a", 1), ("A.main", 9)])
             .event(EXECUTION_SAMPLE, &[key, RUNS, 0, 0, 0])
             .event(EXECUTION_SAMPLE, &[3 - key, RUNS, 0, 0, 0])
     };
-    let recording = read(&[of(1), of(2)], &[]).unwrap();
+    let recording = read(&[chunk_of(1), chunk_of(2)], &[]).unwrap();
     assert_eq!(recording.lost(), 2);
-    let profiles = recording.profiles(&ABOUT);
+    let profiles = recording.profiles(&FACTS);
     let columns = profiles[0].columns.get();
     assert_eq!(samples(columns), ["A.a:1;A.main:9{} 10", "A.a:1;A.main:9{} 10"]);
     assert_eq!(
@@ -165,7 +165,7 @@ fn labels_of_contexts_spans_and_names_of_spans_are_labels_of_samples() {
             .event(EXECUTION_SAMPLE, &[1, RUNS, 0, 0, 0])
             .event(EXECUTION_SAMPLE, &[1, RUNS, 6, 0, 4])
     };
-    let samples = short(&read(&[chunk()], &labels).unwrap())
+    let samples = samples_by_type(&read(&[chunk()], &labels).unwrap())
         .remove("process_cpu:cpu")
         .unwrap();
     assert_eq!(
@@ -196,7 +196,9 @@ fn frames_without_a_method_or_a_class_are_left_out() {
         )
         .constants(STACK_TRACE, [(1, stack)])
         .event(EXECUTION_SAMPLE, &[1, RUNS, 0, 0, 0]);
-    let samples = short(&read(&[chunk], &[]).unwrap()).remove("process_cpu:cpu").unwrap();
+    let samples = samples_by_type(&read(&[chunk], &[]).unwrap())
+        .remove("process_cpu:cpu")
+        .unwrap();
     assert_eq!(samples, [".run:7{} 10"]);
 }
 
@@ -226,8 +228,8 @@ fn a_recording_that_is_cut_anywhere_is_refused() {
         let error = Recording::read(&file[..length], &[]).err().unwrap();
         assert!(error.offset <= length, "{length}: {error}");
     }
-    let behind = [&file[..], b"FLR"].concat();
-    let error = Recording::read(&behind, &[]).err().unwrap();
+    let extended_file = [&file[..], b"FLR"].concat();
+    let error = Recording::read(&extended_file, &[]).err().unwrap();
     assert_eq!(
         error.to_string(),
         format!(
@@ -239,12 +241,12 @@ fn a_recording_that_is_cut_anywhere_is_refused() {
 
 #[test]
 fn headers_that_say_what_cannot_be_are_refused() {
-    let with = |at: usize, bytes: &[u8]| {
+    let error_with = |offset: usize, bytes: &[u8]| {
         let mut file = one();
-        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file[offset..offset + bytes.len()].copy_from_slice(bytes);
         Recording::read(&file, &[]).err().unwrap().to_string()
     };
-    for (at, bytes, message) in [
+    for (offset, bytes, message) in [
         (0, &b"FLX"[..], "no chunk begins here"),
         (4, &[0, 3], "unsupported format version 3.1"),
         (8, &i64::MAX.to_be_bytes(), "is the recording unfinished?"),
@@ -256,8 +258,8 @@ fn headers_that_say_what_cannot_be_are_refused() {
         (16, &68_i64.to_be_bytes(), "event has type 0, expected type 1"),
         (67, &[0], "uncompressed numbers"),
     ] {
-        let error = with(at, bytes);
-        assert!(error.contains(message), "{at}: {error}");
+        let error = error_with(offset, bytes);
+        assert!(error.contains(message), "{offset}: {error}");
     }
 }
 
@@ -288,14 +290,17 @@ fn constants_that_point_to_themselves_or_forward_are_refused() {
 #[test]
 fn a_stack_that_many_samples_repeat_takes_no_more_memory_than_a_recording_of_this_size_may() {
     let frames: Vec<(&str, u64)> = (0..900).map(|line| ("A.a", line)).collect();
-    let of = |spans: u64| {
+    let chunk_of = |spans: u64| {
         let chunk = Chunk::new().stack(1, &frames);
         (0..spans).fold(chunk, |chunk, span| {
             chunk.event(EXECUTION_SAMPLE, &[1, RUNS, 0, span, 0])
         })
     };
-    assert_eq!(short(&read(&[of(20)], &[]).unwrap())["process_cpu:cpu"].len(), 20);
-    let error = read(&[of(2000)], &[]).err().unwrap();
+    assert_eq!(
+        samples_by_type(&read(&[chunk_of(20)], &[]).unwrap())["process_cpu:cpu"].len(),
+        20
+    );
+    let error = read(&[chunk_of(2000)], &[]).err().unwrap();
     assert!(matches!(error.kind, JfrErrorKind::Memory { .. }), "{error}");
 }
 
@@ -316,23 +321,23 @@ proptest! {
             names.push(lines.join(";"));
         }
         let (mut cpu, mut memory) = (BTreeMap::<u64, i64>::new(), BTreeMap::<u64, (i64, i64)>::new());
-        for (stack, state, size) in &events {
+        for (stack, thread_state, size) in &events {
             let known = (*stack as usize) < stacks.len();
-            chunk = chunk.event(EXECUTION_SAMPLE, &[*stack, *state, 0, 0, 0]);
+            chunk = chunk.event(EXECUTION_SAMPLE, &[*stack, *thread_state, 0, 0, 0]);
             chunk = chunk.event(ALLOC_IN_NEW_TLAB, &[*stack, 0, 0, *size]);
             if known {
                 let memory = memory.entry(*stack).or_default();
                 *memory = (memory.0 + 1, memory.1 + *size as i64);
-                if *state != SLEEPS {
+                if *thread_state != SLEEPS {
                     *cpu.entry(*stack).or_default() += 10;
                 }
             }
         }
         let recording = read(&[chunk], &[]).unwrap();
-        let mut found = short(&recording);
+        let mut profiles = samples_by_type(&recording);
         let mut expected: Vec<String> =
             cpu.iter().map(|(stack, value)| format!("{}{{}} {value}", names[*stack as usize])).collect();
-        let mut samples = found.remove("process_cpu:cpu").unwrap_or_default();
+        let mut samples = profiles.remove("process_cpu:cpu").unwrap_or_default();
         samples.sort();
         expected.sort();
         prop_assert_eq!(samples, expected);
@@ -340,7 +345,7 @@ proptest! {
             .iter()
             .map(|(stack, (count, bytes))| format!("{}{{}} {count},{bytes}", names[*stack as usize]))
             .collect();
-        let mut samples = found.remove("memory:alloc_in_new_tlab_objects").unwrap_or_default();
+        let mut samples = profiles.remove("memory:alloc_in_new_tlab_objects").unwrap_or_default();
         samples.sort();
         expected.sort();
         prop_assert_eq!(samples, expected);
@@ -351,19 +356,19 @@ proptest! {
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..8),
     ) {
         let mut file = one();
-        for (at, byte) in changes {
+        for (position, byte) in changes {
             let length = file.len();
-            file[at.index(length)] = byte;
+            file[position.index(length)] = byte;
         }
         if let Ok(recording) = Recording::read(&file, &[]) {
-            recording.profiles(&ABOUT);
+            recording.profiles(&FACTS);
         }
     }
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = Recording::read(&bytes, &bytes);
-        let behind = [&one()[..68], &bytes].concat();
-        let _ = Recording::read(&behind, &[]);
+        let extended_file = [&one()[..68], &bytes].concat();
+        let _ = Recording::read(&extended_file, &[]);
     }
 }

@@ -95,11 +95,11 @@ mod tests {
             .map(|number| texts.add(&["a", &(number % 500).to_string()], &mut budget).unwrap())
             .collect();
         assert_eq!(ids[..500], ids[500..]);
-        let none = texts.add(&[], &mut budget).unwrap();
+        let empty_id = texts.add(&[], &mut budget).unwrap();
         let (buffer, ends) = texts.finish();
         for (number, id) in ids[..500].iter().enumerate() {
             assert_eq!(ends.text(&buffer, *id), format!("a{number}"));
         }
-        assert_eq!(ends.text(&buffer, none), "");
+        assert_eq!(ends.text(&buffer, empty_id), "");
     }
 }

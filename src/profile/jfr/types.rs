@@ -126,12 +126,12 @@ impl Types {
     pub(super) fn select_all(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
         let class = *self.by_id.get(&id)?;
         let fields = &self.classes[class as usize].fields;
-        let place = |field: &Field| {
-            let place = names.iter().position(|name| **name == *field.name)?;
-            u8::try_from(place).ok()
+        let target = |field: &Field| {
+            let position = names.iter().position(|name| **name == *field.name)?;
+            u8::try_from(position).ok()
         };
-        let places = fields.iter().map(place).collect();
-        Some(FieldSelection { class, targets: places })
+        let targets = fields.iter().map(target).collect();
+        Some(FieldSelection { class, targets })
     }
 
     /// Reads the selected fields of a value. The result for a field that is not a single number, such as a string or an
@@ -144,8 +144,8 @@ impl Types {
         numbers: &mut [u64],
     ) -> Result<(), JfrError> {
         let fields = &self.classes[selection.class as usize].fields;
-        for (field, place) in fields.iter().zip(&selection.targets) {
-            let number = place.and_then(|place| numbers.get_mut(usize::from(place)));
+        for (field, target) in fields.iter().zip(&selection.targets) {
+            let number = target.and_then(|target| numbers.get_mut(usize::from(target)));
             match (number, field.form, field.count) {
                 (Some(number), Encoding::Number, Count::One) => *number = reader.number()?,
                 (Some(number), Encoding::Byte, Count::One) => *number = u64::from(reader.byte()?),

@@ -98,10 +98,10 @@ impl<'a> Lines<'a> {
         else {
             return Ok(None);
         };
-        let wrong = || LegacyError::Line(self.number, form.name());
-        let (numbers, addresses) = line.split_once('@').ok_or_else(wrong)?;
+        let line_error = || LegacyError::Line(self.number, form.name());
+        let (numbers, addresses) = line.split_once('@').ok_or_else(line_error)?;
         let mut stack = Stack {
-            numbers: form.numbers(numbers).ok_or_else(wrong)?,
+            numbers: form.numbers(numbers).ok_or_else(line_error)?,
             addresses,
             labels: "",
             named: Vec::new(),
@@ -111,7 +111,7 @@ impl<'a> Lines<'a> {
             .split_ascii_whitespace()
             .any(|address| number(address).is_none())
         {
-            return Err(wrong());
+            return Err(line_error());
         }
         while let Some(comment) = self.peek().and_then(|line| line.strip_prefix('#')) {
             self.skip();
@@ -160,9 +160,9 @@ impl<'a> Stack<'a> {
     pub(super) fn labels(&self) -> impl Iterator<Item = SampleLabel<'a>> {
         let mut rest = self.labels;
         let pairs = std::iter::from_fn(move || {
-            let (name, behind) = quoted(rest)?;
-            let (value, behind) = quoted(behind.trim_start().strip_prefix(':')?)?;
-            rest = behind;
+            let (name, tail) = quoted(rest)?;
+            let (value, tail) = quoted(tail.trim_start().strip_prefix(':')?)?;
+            rest = tail;
             Some((name, value))
         });
         pairs
@@ -178,10 +178,10 @@ fn location<'a>(line: &'a str, builder: &mut Builder<'a>) -> Option<u32> {
     let address = number(cells.next()?)?;
     let name = cells.next()?;
     let name = name.rsplit_once("+0x").map_or(name, |(name, _)| name);
-    let place = cells.next().unwrap_or_default();
-    let (file, line) = match place.rsplit_once(':') {
+    let position = cells.next().unwrap_or_default();
+    let (file, line) = match position.rsplit_once(':') {
         Some((file, line)) => (file, line.parse().unwrap_or(0)),
-        None => (place, 0),
+        None => (position, 0),
     };
     let function = builder.function(Function {
         name,

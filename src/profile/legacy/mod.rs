@@ -37,14 +37,14 @@ enum Kind<'a> {
 /// Returns true for bytes that begin like a textual profile.
 pub fn is_like(data: &[u8]) -> bool {
     let line = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    line.len() <= MAX_HEADER && std::str::from_utf8(line).is_ok_and(|line| Kind::of(line).is_some())
+    line.len() <= MAX_HEADER && std::str::from_utf8(line).is_ok_and(|line| Kind::parse(line).is_some())
 }
 
 /// Reads a profile from the text of one response.
 pub fn read(data: &[u8]) -> Result<Profile<'_>, LegacyError> {
     let text = std::str::from_utf8(data).map_err(|_| LegacyError::NotText)?;
     let mut lines = Lines::new(text);
-    let kind = lines.next_line().and_then(Kind::of).ok_or(LegacyError::Header)?;
+    let kind = lines.next_line().and_then(Kind::parse).ok_or(LegacyError::Header)?;
     let scale = match kind {
         Kind::Contention | Kind::Mutex => Scale::read(&mut lines, kind)?,
         Kind::Heap { .. } | Kind::Count(_) => Scale::default(),
@@ -54,9 +54,9 @@ pub fn read(data: &[u8]) -> Result<Profile<'_>, LegacyError> {
     while let Some(stack) = lines.stack(kind.form())? {
         stacks += 1;
         frames += stack.frames();
-        for (count, limit, what) in [(stacks, MAX_STACKS, "stacks"), (frames, MAX_FRAMES, "frames")] {
+        for (count, limit, item) in [(stacks, MAX_STACKS, "stacks"), (frames, MAX_FRAMES, "frames")] {
             if count > limit {
-                return Err(LegacyError::TooMany(limit, what));
+                return Err(LegacyError::TooMany(limit, item));
             }
         }
         let values = kind.values(&stack, &scale);
@@ -67,7 +67,7 @@ pub fn read(data: &[u8]) -> Result<Profile<'_>, LegacyError> {
 }
 
 impl<'a> Kind<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         if line.len() > MAX_HEADER {
             return None;
         }
@@ -131,9 +131,9 @@ impl<'a> Kind<'a> {
     fn values(self, stack: &Stack<'_>, scale: &Scale) -> Vec<i64> {
         match (self, stack.numbers) {
             (Self::Heap { rate }, [in_use, bytes_in_use, allocated, bytes_allocated]) => {
-                let all = unsampled(allocated, bytes_allocated, rate);
-                let now = unsampled(in_use, bytes_in_use, rate);
-                vec![all.0, all.1, now.0, now.1]
+                let total = unsampled(allocated, bytes_allocated, rate);
+                let live = unsampled(in_use, bytes_in_use, rate);
+                vec![total.0, total.1, live.0, live.1]
             }
             (Self::Count(_), [count, ..]) => vec![count],
             (Self::Contention | Self::Mutex, [cycles, count, ..]) => {

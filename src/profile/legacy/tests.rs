@@ -53,7 +53,11 @@ fn shown(profile: &Profile<'_>) -> Vec<String> {
 #[test]
 fn a_heap_is_scaled_by_its_rate_and_has_gos_types() {
     let profile = read(HEAP.as_bytes()).unwrap();
-    let types: Vec<&str> = profile.sample_types.iter().map(|of| of.kind).collect();
+    let types: Vec<&str> = profile
+        .sample_types
+        .iter()
+        .map(|sample_type| sample_type.kind)
+        .collect();
     assert_eq!(types, ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]);
     assert_eq!((profile.period_type.kind, profile.period), ("space", 524_288));
     // Go samples an object of 512 bytes once in 1,024.5 allocations.
@@ -119,34 +123,37 @@ fn what_is_no_such_text_is_refused_with_its_line() {
         assert_eq!(read(text.as_bytes()), Err(LegacyError::Header));
     }
     assert!(is_like(HEAP.as_bytes()) && is_like(GOROUTINE.as_bytes()) && is_like(MUTEX.as_bytes()));
-    let wrong = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
+    let message = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(
-        wrong("goroutine profile: total 1\n\nmany @ 0x1\n"),
+        message("goroutine profile: total 1\n\nmany @ 0x1\n"),
         "line 3 does not have the form of a stack with a count"
     );
     assert_eq!(
-        wrong("--- contention:\ncycles/second=0\n"),
+        message("--- contention:\ncycles/second=0\n"),
         "line 2 does not have the form of a number of cycles"
     );
     assert_eq!(
-        wrong("heap profile: 1: 1 [1: 1] @ heap/2\n1: 1 @ 0x1\n"),
+        message("heap profile: 1: 1 [1: 1] @ heap/2\n1: 1 @ 0x1\n"),
         "line 2 does not have the form of a stack with objects and bytes"
     );
-    let many = format!("goroutine profile: total 1\n{}", "1 @\n".repeat(MAX_STACKS + 1));
-    assert_eq!(wrong(&many), format!("the text has more than {MAX_STACKS} stacks"));
+    let long_text = format!("goroutine profile: total 1\n{}", "1 @\n".repeat(MAX_STACKS + 1));
+    assert_eq!(
+        message(&long_text),
+        format!("the text has more than {MAX_STACKS} stacks")
+    );
 }
 
 proptest! {
     #[test]
     fn any_text_is_refused_or_becomes_a_profile_that_pprof_can_hold(
-        which in 0..3_usize,
-        at in 0.0..1.0_f64,
+        index in 0..3_usize,
+        fraction in 0.0..1.0_f64,
         change in "[-0-9a-fx@#: \\[\\]\n\t\"{}]{0,9}",
     ) {
-        let mut text = [HEAP, GOROUTINE, MUTEX][which].to_owned();
-        let place = (at * text.len() as f64) as usize;
-        let end = (place + change.len() / 2).min(text.len());
-        text.replace_range(place..end, &change);
+        let mut text = [HEAP, GOROUTINE, MUTEX][index].to_owned();
+        let start = (fraction * text.len() as f64) as usize;
+        let end = (start + change.len() / 2).min(text.len());
+        text.replace_range(start..end, &change);
         if let Ok(profile) = read(text.as_bytes()) {
             let encoded = encode(&profile);
             prop_assert_eq!(decode(&encoded).unwrap(), profile);

@@ -40,8 +40,8 @@ pub fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
             if row == next {
                 values.resize((row + 1) * width, 0);
             }
-            for (at, value) in (row * width + start..).zip(profile.values_of(sample)) {
-                values[at] = values[at].saturating_add(*value);
+            for (index, value) in (row * width + start..).zip(profile.values_of(sample)) {
+                values[index] = values[index].saturating_add(*value);
             }
         }
         start += profile.sample_types.len();
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::pprof::{Mapping, ValueType, decode, encode};
 
-    fn of<'a>(kind: &'a str, period: i64, stacks: &[(&[&'a str], i64)]) -> Profile<'a> {
+    fn profile_of<'a>(kind: &'a str, period: i64, stacks: &[(&[&'a str], i64)]) -> Profile<'a> {
         let mut builder = Builder::new(Profile {
             sample_types: vec![ValueType { kind, unit: "count" }],
             period,
@@ -74,19 +74,23 @@ mod tests {
 
     #[test]
     fn equal_stacks_have_the_values_of_all_profiles() {
-        let left = of(
+        let left = profile_of(
             "objects",
             1,
             &[(&["work", "main"], 1), (&["main"], 2), (&["work", "main"], 4)],
         );
-        let mut right = of("space", 7, &[(&["idle", "main"], 8), (&["work", "main"], 16)]);
+        let mut right = profile_of("space", 7, &[(&["idle", "main"], 8), (&["work", "main"], 16)]);
         right.mappings = vec![Mapping {
             file: "/bin/program",
             ..Mapping::default()
         }];
         let joined = side_by_side(&[left, right]);
         assert_eq!(
-            joined.sample_types.iter().map(|of| of.kind).collect::<Vec<_>>(),
+            joined
+                .sample_types
+                .iter()
+                .map(|sample_type| sample_type.kind)
+                .collect::<Vec<_>>(),
             ["objects", "space"]
         );
         assert_eq!(joined.period, 7);

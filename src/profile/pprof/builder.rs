@@ -27,13 +27,13 @@ type Load<'a> = (u64, u64, &'a str);
 const PAGE: u64 = 4 << 10;
 
 impl<'a> Builder<'a> {
-    /// Creates a builder. `about` is a profile with types, period and time, and with empty tables.
-    pub fn new(about: Profile<'a>) -> Self {
+    /// Creates a builder. `header` is a profile with types, period and time, and with empty tables.
+    pub fn new(header: Profile<'a>) -> Self {
         Self {
             profile: Profile {
                 sample_starts: vec![0],
                 label_starts: vec![0],
-                ..about
+                ..header
             },
             functions: Index::default(),
             mappings: Index::default(),
@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
     /// Sets those flags of a binary that are true in `has`.
     pub fn add_flags(&mut self, mapping: u32, has: [bool; 4]) {
         if let Some(mapping) = self.profile.mappings.get_mut(mapping as usize) {
-            mapping.has.iter_mut().zip(has).for_each(|(has, more)| *has |= more);
+            mapping.has.iter_mut().zip(has).for_each(|(has, flag)| *has |= flag);
         }
     }
 
@@ -197,9 +197,9 @@ impl Index {
         );
         match entry {
             Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(place) => {
+            Entry::Vacant(slot) => {
                 let index = rows.len() as u32;
-                place.insert(index);
+                slot.insert(index);
                 rows.push(row);
                 index
             }

@@ -39,8 +39,8 @@ impl Profile<'_> {
             Location::NO_MAPPING => None,
             index => self.mappings.get(index as usize),
         };
-        let place = mapping.and_then(|mapping| Some((mapping.offset_of(location.address)?, mapping.offset)));
-        place.map_or(Code::Address(location.address), |(offset, mapped)| Code::InFile {
+        let file_position = mapping.and_then(|mapping| Some((mapping.offset_of(location.address)?, mapping.offset)));
+        file_position.map_or(Code::Address(location.address), |(offset, mapped)| Code::InFile {
             offset,
             mapped,
         })

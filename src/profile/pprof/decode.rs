@@ -142,15 +142,15 @@ fn read_scalars<'a>(
 
 /// Maps ids to indices. Nearly all producers use ids from 1 without gaps. Such ids need no table.
 struct Ids {
-    what: &'static str,
+    message_kind: &'static str,
     count: u32,
     sparse: Option<HashMap<u64, u32>>,
 }
 
 impl Ids {
-    fn new(what: &'static str) -> Self {
+    fn new(message_kind: &'static str) -> Self {
         Self {
-            what,
+            message_kind,
             count: 0,
             sparse: None,
         }
@@ -169,7 +169,7 @@ impl Ids {
 
     #[cold]
     fn add_sparse(&mut self, id: u64, index: u32, offset: usize) -> Result<(), DecodeError> {
-        let what = self.what;
+        let what = self.message_kind;
         let fail = |kind| Err(DecodeError { offset, kind });
         if id == 0 {
             return fail(DecodeErrorKind::ZeroId { what });
@@ -186,19 +186,19 @@ impl Ids {
     /// Returns the index of the message with `id`, which the message at `offset` refers to.
     #[inline]
     fn index(&self, id: u64, offset: usize) -> Result<u32, DecodeError> {
-        let found = match &self.sparse {
+        let row = match &self.sparse {
             None => {
                 let index = id.wrapping_sub(1);
                 (index < u64::from(self.count)).then_some(index as u32)
             }
             Some(sparse) => sparse.get(&id).copied(),
         };
-        found.ok_or_else(|| self.missing(id, offset))
+        row.ok_or_else(|| self.missing(id, offset))
     }
 
     #[cold]
     fn missing(&self, id: u64, offset: usize) -> DecodeError {
-        let what = self.what;
+        let what = self.message_kind;
         let kind = match id {
             0 => DecodeErrorKind::ZeroId { what },
             _ => DecodeErrorKind::DanglingId { what, id },
@@ -384,9 +384,9 @@ fn read_samples<'a>(
                 _ => skip_in_sample(&mut message, tag)?,
             }
         }
-        let found = profile.values.len() - values_before;
-        if found != width {
-            let kind = DecodeErrorKind::ValueCount { found, expected: width };
+        let count = profile.values.len() - values_before;
+        if count != width {
+            let kind = DecodeErrorKind::ValueCount { count, expected: width };
             return Err(DecodeError { offset, kind });
         }
         profile.sample_starts.push(profile.sample_locations.len() as u32);

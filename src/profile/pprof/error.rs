@@ -122,10 +122,10 @@ pub enum DecodeErrorKind {
     #[error("profile has more than {0} sample types")]
     SampleTypes(usize),
     /// A sample does not have exactly one value per sample type.
-    #[error("sample has {found} values, the profile has {expected} sample types")]
+    #[error("sample has {count} values, the profile has {expected} sample types")]
     ValueCount {
         /// Number of values of the sample.
-        found: usize,
+        count: usize,
         /// Number of sample types of the profile.
         expected: usize,
     },

@@ -43,13 +43,13 @@ pub fn is_gzip(data: &[u8]) -> bool {
 /// last member's trailer, otherwise the length of the data. The size may be wrong, so a caller that relies on it must
 /// also use it as the limit for decompression.
 pub fn announced_size(data: &[u8], max_bytes: usize) -> usize {
-    let announced = if is_gzip(data) {
+    let size = if is_gzip(data) {
         data.last_chunk::<4>()
             .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
     } else {
         data.len()
     };
-    announced.min(max_bytes)
+    size.min(max_bytes)
 }
 
 /// Decompresses gzip of at most `max_bytes` uncompressed bytes. The contents of several consecutive members are
@@ -63,17 +63,19 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
         };
     }
     // The last four bytes are the length of the last member, so one allocation is usually enough.
-    let announced = data
+    let announced_length = data
         .last_chunk::<4>()
         .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
-    let likely = announced.min(max_bytes).min(data.len().saturating_mul(MAX_RATIO));
-    if likely == announced
-        && let Some(plain) = one_member(data, announced)
+    let capacity = announced_length
+        .min(max_bytes)
+        .min(data.len().saturating_mul(MAX_RATIO));
+    if capacity == announced_length
+        && let Some(plain) = one_member(data, announced_length)
     {
         return Ok(plain.into());
     }
     // One extra byte lets the reader reach the end without growing the buffer.
-    let mut plain = Vec::with_capacity(likely.saturating_add(1));
+    let mut plain = Vec::with_capacity(capacity.saturating_add(1));
     let limit = (max_bytes as u64).saturating_add(1);
     MultiGzDecoder::new(data.as_ref())
         .take(limit)
@@ -98,11 +100,11 @@ fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(length);
     let mut inflate = Decompress::new(false);
     let status = inflate.decompress_vec(body, &mut plain, FlushDecompress::Finish).ok()?;
-    let whole = status == Status::StreamEnd
+    let is_complete = status == Status::StreamEnd
         && inflate.total_in() == body.len() as u64
         && inflate.total_out() == length as u64
         && crc32fast::hash(&plain).to_le_bytes() == trailer[..4];
-    whole.then_some(plain)
+    is_complete.then_some(plain)
 }
 
 /// Compresses at a level that costs little CPU, as Go's runtime does for its own profiles.
@@ -137,19 +139,19 @@ mod tests {
         let after = [named, gzip(b"")].concat();
         assert_eq!(gunzip(&after.into(), 23).unwrap(), "profile profile profile");
         assert_eq!(gunzip(&gzip(b"").into(), 0).unwrap(), "");
-        let (long, short) = (vec![b'x'; 5000], gzip(b"end"));
-        let both = [gzip(&long), short].concat();
-        assert_eq!(gunzip(&both.into(), 6000).unwrap().len(), 5003);
+        let (long_text, end_member) = (vec![b'x'; 5000], gzip(b"end"));
+        let members = [gzip(&long_text), end_member].concat();
+        assert_eq!(gunzip(&members.into(), 6000).unwrap().len(), 5003);
     }
 
     #[test]
     fn a_length_that_is_a_lie_is_corrupt() {
         for length in [0u32, 1, 69, 71, u32::MAX] {
-            let mut lie = gzip(b"some text that is long enough to be compressed, compressed, compressed");
-            let at = lie.len() - 4;
-            lie[at..].copy_from_slice(&length.to_le_bytes());
+            let mut compressed = gzip(b"some text that is long enough to be compressed, compressed, compressed");
+            let length_offset = compressed.len() - 4;
+            compressed[length_offset..].copy_from_slice(&length.to_le_bytes());
             assert!(
-                matches!(gunzip(&lie.into(), 1000), Err(GzipError::Corrupt(_))),
+                matches!(gunzip(&compressed.into(), 1000), Err(GzipError::Corrupt(_))),
                 "{length}"
             );
         }
@@ -168,13 +170,13 @@ mod tests {
 
     #[test]
     fn damaged_gzip_is_corrupt_wherever_it_is_damaged() {
-        let good = gzip(b"some text that is long enough to be compressed, compressed, compressed");
-        for cut in 2..good.len() {
-            let cut = Bytes::copy_from_slice(&good[..cut]);
-            assert!(matches!(gunzip(&cut, 1000), Err(GzipError::Corrupt(_))));
+        let compressed = gzip(b"some text that is long enough to be compressed, compressed, compressed");
+        for length in 2..compressed.len() {
+            let truncated = Bytes::copy_from_slice(&compressed[..length]);
+            assert!(matches!(gunzip(&truncated, 1000), Err(GzipError::Corrupt(_))));
         }
-        let mut wrong_checksum = good.clone();
-        let position = good.len() - 6;
+        let mut wrong_checksum = compressed.clone();
+        let position = compressed.len() - 6;
         wrong_checksum[position] ^= 1;
         assert!(matches!(
             gunzip(&wrong_checksum.into(), 1000),

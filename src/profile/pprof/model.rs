@@ -146,20 +146,20 @@ impl<'a> Profile<'a> {
 
     /// Returns the memory of the columns in bytes, without the borrowed texts.
     pub fn column_bytes(&self) -> usize {
-        fn of<T>(column: &Vec<T>) -> usize {
+        fn bytes_of<T>(column: &Vec<T>) -> usize {
             column.capacity() * size_of::<T>()
         }
-        of(&self.sample_types)
-            + of(&self.comments)
-            + of(&self.mappings)
-            + of(&self.functions)
-            + of(&self.locations)
-            + of(&self.lines)
-            + of(&self.sample_locations)
-            + of(&self.sample_starts)
-            + of(&self.values)
-            + of(&self.labels)
-            + of(&self.label_starts)
+        bytes_of(&self.sample_types)
+            + bytes_of(&self.comments)
+            + bytes_of(&self.mappings)
+            + bytes_of(&self.functions)
+            + bytes_of(&self.locations)
+            + bytes_of(&self.lines)
+            + bytes_of(&self.sample_locations)
+            + bytes_of(&self.sample_starts)
+            + bytes_of(&self.values)
+            + bytes_of(&self.labels)
+            + bytes_of(&self.label_starts)
     }
 
     /// Returns the index of the sample type that is shown first: the type that the profile names, or else the last

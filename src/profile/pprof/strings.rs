@@ -10,7 +10,7 @@ pub const MAX_SHORT_BYTES: usize = 64;
 pub struct Strings<'a> {
     indices: HashMap<&'a str, i64>,
     /// Indices of long texts by address and length.
-    places: HashMap<(usize, usize), i64>,
+    long_indices: HashMap<(usize, usize), i64>,
     texts: Vec<&'a str>,
 }
 
@@ -19,7 +19,7 @@ impl Default for Strings<'_> {
     fn default() -> Self {
         Self {
             indices: HashMap::from_iter([("", 0)]),
-            places: HashMap::new(),
+            long_indices: HashMap::new(),
             texts: vec![""],
         }
     }
@@ -32,12 +32,12 @@ impl<'a> Strings<'a> {
             return self.index_of(text);
         }
         // The text is borrowed as long as the table exists, so no other text can have the same address.
-        let place = (text.as_ptr().addr(), text.len());
-        if let Some(known) = self.places.get(&place) {
+        let key = (text.as_ptr().addr(), text.len());
+        if let Some(known) = self.long_indices.get(&key) {
             return *known;
         }
         let index = self.index_of(text);
-        self.places.insert(place, index);
+        self.long_indices.insert(key, index);
         index
     }
 
@@ -65,14 +65,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_texts_have_one_index_and_a_long_one_is_known_by_its_place() {
-        let long = "x".repeat(MAX_SHORT_BYTES + 1);
-        let (same, other) = (long.clone(), format!("{long}y"));
+    fn equal_texts_have_one_index_and_a_long_one_is_known_by_its_address() {
+        let long_text = "x".repeat(MAX_SHORT_BYTES + 1);
+        let (copied, other) = (long_text.clone(), format!("{long_text}y"));
         let mut strings = Strings::default();
-        let texts = ["", "a", &long, "a", &same, &other, &other[..long.len()], &long];
+        let texts = [
+            "",
+            "a",
+            &long_text,
+            "a",
+            &copied,
+            &other,
+            &other[..long_text.len()],
+            &long_text,
+        ];
         assert_eq!(texts.map(|text| strings.index(text)), [0, 1, 2, 1, 2, 3, 2, 2]);
-        assert_eq!(strings.texts(), ["", "a", &long, &other]);
-        // The text of `same` and the part of `other` have different addresses.
-        assert_eq!(strings.places.len(), 4);
+        assert_eq!(strings.texts(), ["", "a", &long_text, &other]);
+        // The text of `copied` and the part of `other` have different addresses.
+        assert_eq!(strings.long_indices.len(), 4);
     }
 }

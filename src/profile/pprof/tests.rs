@@ -187,8 +187,8 @@ fn every_malformed_thing_is_refused_with_its_kind() {
     assert_eq!(kind(base().message(5, new())), Kind::ZeroId { what: function });
     assert_eq!(kind(base().message(3, new())), Kind::ZeroId { what: "mapping" });
     for twice in [new().number(1, 1), new().number(1, 9)] {
-        let again = base().message(4, twice.clone()).message(4, twice);
-        assert!(matches!(kind(again), Kind::DuplicateId { what: "location", .. }));
+        let duplicate = base().message(4, twice.clone()).message(4, twice);
+        assert!(matches!(kind(duplicate), Kind::DuplicateId { what: "location", .. }));
     }
     assert_eq!(
         kind(base().message(4, new().number(1, 1).number(2, 1))),
@@ -210,7 +210,7 @@ fn every_malformed_thing_is_refused_with_its_kind() {
         assert_eq!(
             kind(base().message(2, new().bytes(2, values))),
             Kind::ValueCount {
-                found: values.len(),
+                count: values.len(),
                 expected: 1
             }
         );
@@ -241,8 +241,8 @@ fn a_profile_cut_at_any_byte_is_refused_or_shorter_but_never_a_panic() {
         labelled_every: 3,
     };
     let bytes = encode(&cpu_profile(&names, shape, 1));
-    for cut in 0..bytes.len() {
-        if let Ok(profile) = decode(&bytes[..cut]) {
+    for length in 0..bytes.len() {
+        if let Ok(profile) = decode(&bytes[..length]) {
             stack_ids(&profile);
         }
     }
@@ -317,9 +317,9 @@ fn every_part_of_a_frame_is_part_of_the_identity() {
         change(&mut profile);
         stack_ids(&profile)[0]
     };
-    let same = profile(&|_| {});
-    assert_eq!(same, profile(&|profile| profile.locations[0].address = 65));
-    assert_eq!(same, profile(&|profile| profile.functions[0].start_line = 65));
+    let base_id = profile(&|_| {});
+    assert_eq!(base_id, profile(&|profile| profile.locations[0].address = 65));
+    assert_eq!(base_id, profile(&|profile| profile.functions[0].start_line = 65));
     let changes: [&dyn Fn(&mut Profile<'static>); 8] = [
         &|profile| profile.functions[0].name = "main2",
         &|profile| profile.functions[0].file = "main2.go",
@@ -337,7 +337,7 @@ fn every_part_of_a_frame_is_part_of_the_identity() {
             profile.sample_starts = vec![0, 2];
         },
     ];
-    let ids: std::collections::HashSet<u64> = changes.iter().map(|change| profile(*change)).chain([same]).collect();
+    let ids: std::collections::HashSet<u64> = changes.iter().map(|change| profile(*change)).chain([base_id]).collect();
     assert_eq!(ids.len(), changes.len() + 1);
 }
 
@@ -361,8 +361,8 @@ proptest! {
         }
         if let Ok(profile) = decode(&bytes) {
             stack_ids(&profile);
-            let again = encode(&profile);
-            prop_assert_eq!(&decode(&again).unwrap(), &profile);
+            let encoded = encode(&profile);
+            prop_assert_eq!(&decode(&encoded).unwrap(), &profile);
         }
     }
 }

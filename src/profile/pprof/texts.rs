@@ -5,9 +5,9 @@ use crate::pprof::model::{Function, Mapping, Profile, SampleLabel, ValueType};
 impl<'a> Profile<'a> {
     /// Returns the profile with each of its texts replaced by the result of `map`.
     pub(crate) fn map_texts<'b>(self, mut map: impl FnMut(&'a str) -> &'b str) -> Profile<'b> {
-        let mut value_type = |of: ValueType<'a>| ValueType {
-            kind: map(of.kind),
-            unit: map(of.unit),
+        let mut value_type = |original: ValueType<'a>| ValueType {
+            kind: map(original.kind),
+            unit: map(original.unit),
         };
         let sample_types = self.sample_types.into_iter().map(&mut value_type).collect();
         let period_type = value_type(self.period_type);

@@ -67,10 +67,10 @@ impl Template {
     }
 
     /// Expands the template for `(.*)`, whose only group is the whole text.
-    pub(crate) fn expand_everything(&self, whole: &str) -> String {
+    pub(crate) fn expand_everything(&self, input: &str) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.to_string(),
-            Part::Group(0 | 1) => whole.to_owned(),
+            Part::Group(0 | 1) => input.to_owned(),
             Part::Group(_) | Part::Named(_) => String::new(),
         };
         self.parts.iter().map(part).collect()

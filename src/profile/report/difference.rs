@@ -49,12 +49,19 @@ impl Difference {
             let Side { mut profile, value } = side;
             filter::drop_frames(&mut profile);
             options.focus.apply(&mut profile);
-            let places = RowSources::of(&profile, options.grouping);
-            let samples = Samples { profile, value, places };
+            let sources = RowSources::new(&profile, options.grouping);
+            let samples = Samples {
+                profile,
+                value,
+                sources,
+            };
             let graph = Graph::trimmed(&samples, Order::Flat, Trim::NONE).graph;
-            for place in &graph.order {
-                let (node, place) = (graph.nodes[*place as usize], &samples.places.all[*place as usize]);
-                let sum = take(rows.entry(place.printed()).or_default());
+            for source_id in &graph.order {
+                let (node, source) = (
+                    graph.nodes[*source_id as usize],
+                    &samples.sources.all[*source_id as usize],
+                );
+                let sum = take(rows.entry(source.printed()).or_default());
                 sum.flat = sum.flat.saturating_add(node.flat);
                 sum.cum = sum.cum.saturating_add(node.cum);
             }

@@ -71,8 +71,8 @@ impl Focus {
 
     /// Formats the expressions for the head of a report, for example as `focus=main`.
     pub(super) fn named(&self) -> Vec<String> {
-        let given = [("focus", &self.focus), ("ignore", &self.ignore)];
-        let named = given
+        let expressions = [("focus", &self.focus), ("ignore", &self.ignore)];
+        let named = expressions
             .iter()
             .filter_map(|(name, regex)| Some(format!("{name}={}", regex.as_ref()?.as_str())));
         named.collect()
@@ -90,16 +90,16 @@ fn has_match(profile: &Profile<'_>, location: &Location, regex: &Expression) -> 
 /// Removes the frames that match the profile's own `drop_frames` and not `keep_frames`, together with everything that
 /// they called. An invalid expression removes nothing.
 pub(super) fn drop_frames(profile: &mut Profile<'_>) {
-    let whole = |pattern: &str| Expression::whole(pattern).ok();
+    let compile = |pattern: &str| Expression::whole(pattern).ok();
     if profile.drop_frames.is_empty() {
         return;
     }
-    let Some(dropped) = whole(profile.drop_frames) else {
+    let Some(dropped) = compile(profile.drop_frames) else {
         return;
     };
     let kept = match profile.keep_frames {
         "" => None,
-        pattern => match whole(pattern) {
+        pattern => match compile(pattern) {
             Some(kept) => Some(kept),
             None => return,
         },
@@ -171,13 +171,13 @@ fn cut_at(stack: &[u32], cuts: &[Cut]) -> usize {
 fn simple(name: &str) -> &str {
     let name = name.strip_prefix('.').unwrap_or(name);
     let mut from = 0;
-    while let Some(at) = name[from..].find('(').map(|at| from + at) {
-        if name[at..].starts_with("(anonymous namespace)") {
-            from = at + "(anonymous namespace)".len();
-        } else if name[..at].ends_with("operator") && name[at..].starts_with("()") {
-            from = at + "()".len();
+    while let Some(offset) = name[from..].find('(').map(|offset| from + offset) {
+        if name[offset..].starts_with("(anonymous namespace)") {
+            from = offset + "(anonymous namespace)".len();
+        } else if name[..offset].ends_with("operator") && name[offset..].starts_with("()") {
+            from = offset + "()".len();
         } else {
-            return &name[..at];
+            return &name[..offset];
         }
     }
     name

@@ -14,7 +14,7 @@ pub(super) struct Samples<'a> {
     pub profile: Profile<'a>,
     /// Index of the sample type.
     pub value: usize,
-    pub places: RowSources<'a>,
+    pub sources: RowSources<'a>,
 }
 
 /// Limits on the rows and calls of a report.
@@ -97,7 +97,7 @@ pub(super) struct TrimmedGraph {
 impl Graph {
     /// Creates the graph of all samples, with only the places for which `kept` is true (`None` for all places).
     pub(super) fn new(samples: &Samples<'_>, kept: Option<&[bool]>) -> Self {
-        let count = samples.places.all.len();
+        let count = samples.sources.all.len();
         let mut nodes = vec![Node::default(); count];
         let mut edges: Vec<Edge> = Vec::new();
         let mut known: HashMap<(u32, u32), usize> = HashMap::new();
@@ -113,9 +113,9 @@ impl Graph {
             let mut caller = None;
             let mut is_over_dropped = false;
             for location in samples.profile.stack(sample).iter().rev() {
-                let places = samples.places.of_location(*location);
-                for (depth, &place) in places.iter().enumerate().rev() {
-                    let index = place as usize;
+                let source_ids = samples.sources.of_location(*location);
+                for (depth, &source_id) in source_ids.iter().enumerate().rev() {
+                    let index = source_id as usize;
                     if kept.is_some_and(|kept| !kept[index]) {
                         is_over_dropped = true;
                         continue;
@@ -124,14 +124,14 @@ impl Graph {
                         last_samples[index] = sample + 1;
                         nodes[index].cum = nodes[index].cum.saturating_add(value);
                     }
-                    if let Some(caller) = caller.filter(|caller| *caller != place)
-                        && seen_edges.insert((caller, place))
+                    if let Some(caller) = caller.filter(|caller| *caller != source_id)
+                        && seen_edges.insert((caller, source_id))
                     {
-                        let is_inlined = depth + 1 != places.len();
-                        let edge = *known.entry((caller, place)).or_insert_with(|| {
+                        let is_inlined = depth + 1 != source_ids.len();
+                        let edge = *known.entry((caller, source_id)).or_insert_with(|| {
                             edges.push(Edge {
                                 caller,
-                                callee: place,
+                                callee: source_id,
                                 weight: 0,
                                 is_inlined: true,
                             });
@@ -140,7 +140,7 @@ impl Graph {
                         edges[edge].weight = edges[edge].weight.saturating_add(value);
                         edges[edge].is_inlined &= is_inlined;
                     }
-                    caller = Some(place);
+                    caller = Some(source_id);
                     is_over_dropped = false;
                 }
             }
@@ -149,7 +149,7 @@ impl Graph {
                 node.flat = node.flat.saturating_add(value);
             }
         }
-        let has_value = |place: &u32| nodes[*place as usize] != Node::default();
+        let has_value = |source_id: &u32| nodes[*source_id as usize] != Node::default();
         let order = (0..count as u32).filter(has_value).collect();
         Self { nodes, edges, order }
     }
@@ -186,16 +186,16 @@ impl Graph {
 
     /// Returns the sum of the flat values of the places in `order`.
     pub(super) fn flat(&self) -> i64 {
-        let flat = self.order.iter().map(|place| self.nodes[*place as usize].flat);
+        let flat = self.order.iter().map(|source_id| self.nodes[*source_id as usize].flat);
         flat.fold(0, i64::saturating_add)
     }
 
     /// Returns for each place whether it is among the first `count` places for which `is_kept` returns true.
     fn keep_largest(&self, is_kept: impl Fn(&Node) -> bool, count: usize) -> Vec<bool> {
         let mut kept = vec![false; self.nodes.len()];
-        let places = self.order.iter().map(|place| *place as usize);
-        for place in places.filter(|place| is_kept(&self.nodes[*place])).take(count) {
-            kept[place] = true;
+        let indices = self.order.iter().map(|source_id| *source_id as usize);
+        for index in indices.filter(|index| is_kept(&self.nodes[*index])).take(count) {
+            kept[index] = true;
         }
         kept
     }
@@ -209,16 +209,19 @@ impl Graph {
         });
     }
 
-    fn sort(&mut self, samples: &Samples<'_>, by: Order) {
+    fn sort(&mut self, samples: &Samples<'_>, criterion: Order) {
         let mut order = std::mem::take(&mut self.order);
-        order.sort_by_cached_key(|place| {
-            let (node, place) = (&self.nodes[*place as usize], &samples.places.all[*place as usize]);
-            let (first, second) = match by {
+        order.sort_by_cached_key(|source_id| {
+            let (node, source) = (
+                &self.nodes[*source_id as usize],
+                &samples.sources.all[*source_id as usize],
+            );
+            let (first, second) = match criterion {
                 Order::Flat => (node.flat, node.cum),
                 Order::Cum => (node.cum, node.flat),
             };
             let [first, second] = [first, second].map(|value| std::cmp::Reverse(value.unsigned_abs()));
-            (first, place.printed(), second, place.all())
+            (first, source.printed(), second, source.all())
         });
         self.order = order;
     }

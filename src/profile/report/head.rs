@@ -21,11 +21,11 @@ pub(super) struct Head {
     /// Unit of the values in the profile.
     unit: String,
     /// Unit of the values in the report; `None` for a unit that suits the smallest value.
-    wanted: Option<String>,
+    requested_unit: Option<String>,
 }
 
 impl Head {
-    pub(super) fn of(profile: &Profile<'_>, value: usize, options: &Options) -> Self {
+    pub(super) fn new(profile: &Profile<'_>, value: usize, options: &Options) -> Self {
         let kind = profile.sample_types.get(value).copied().unwrap_or_default();
         let mut lines = Vec::new();
         if let Some(mapping) = profile.mappings.first() {
@@ -51,13 +51,13 @@ impl Head {
             duration_nanos: profile.duration_nanos,
             total: total(profile, value),
             unit: kind.unit.to_owned(),
-            wanted: options.unit.clone(),
+            requested_unit: options.unit.clone(),
         }
     }
 
     /// Returns the format of values in a report of this graph.
     pub(super) fn values(&self, graph: &Graph) -> Values<'_> {
-        let written = match self.wanted.as_deref().unwrap_or(units::MINIMUM) {
+        let written = match self.requested_unit.as_deref().unwrap_or(units::MINIMUM) {
             units::MINIMUM if !graph.order.is_empty() => self.suitable_unit(graph),
             unit => unit.to_owned(),
         };
@@ -69,7 +69,10 @@ impl Head {
 
     /// Returns the unit that suits the smallest value, or a larger unit if the total is far larger.
     fn suitable_unit(&self, graph: &Graph) -> String {
-        let nodes = graph.order.iter().filter_map(|place| graph.nodes.get(*place as usize));
+        let nodes = graph
+            .order
+            .iter()
+            .filter_map(|source_id| graph.nodes.get(*source_id as usize));
         let values = nodes.map(|node| match node.flat.saturating_abs() {
             0 => node.cum.saturating_abs(),
             flat => flat,
@@ -107,8 +110,8 @@ impl Head {
             lines.push("Active filters:".to_owned());
             lines.extend(self.conditions.iter().map(|condition| {
                 let end = condition.floor_char_boundary(CONDITION_BYTES);
-                let more = if end < condition.len() { "\u{2026}" } else { "" };
-                format!("   {}{more}", &condition[..end])
+                let ellipsis = if end < condition.len() { "\u{2026}" } else { "" };
+                format!("   {}{ellipsis}", &condition[..end])
             }));
         }
         let shown = trimmed.graph.flat();

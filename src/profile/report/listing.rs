@@ -44,13 +44,17 @@ impl<'a> Listing<'a> {
         // Shares refer to all samples, including samples that are not shown.
         let total = head::total(&profile, value);
         let unmatched = focus.apply(&mut profile);
-        let places = RowSources::of_source(&profile, paths);
+        let sources = RowSources::of_source(&profile, paths);
         Self {
             total,
             unit: profile.sample_types.get(value).map_or("", |kind| kind.unit),
             written: unit.unwrap_or(units::MINIMUM).to_owned(),
             unmatched,
-            samples: Samples { profile, value, places },
+            samples: Samples {
+                profile,
+                value,
+                sources,
+            },
         }
     }
 
@@ -69,7 +73,7 @@ impl<'a> Listing<'a> {
         let graph = Graph::new(&self.samples, None);
         let mut functions: BTreeMap<&str, BTreeMap<&str, Vec<u32>>> = BTreeMap::new();
         for &index in &graph.order {
-            let source = &self.samples.places.all[index as usize];
+            let source = &self.samples.sources.all[index as usize];
             if pattern.is_match(source.name) {
                 let files = functions.entry(source.name).or_default();
                 if !source.file.is_empty() {
@@ -88,8 +92,8 @@ impl<'a> Listing<'a> {
             if files.is_empty() {
                 let _ = writeln!(out, "No source information for {name}");
             }
-            for (file, places) in files {
-                let lines = Lines::of(&places, &self.samples.places.all, &graph.nodes);
+            for (file, source_ids) in files {
+                let lines = Lines::new(&source_ids, &self.samples.sources.all, &graph.nodes);
                 let _ = writeln!(
                     out,
                     "ROUTINE ======================== {name} in {file}\n{:>10} {:>10} (flat, cum) {} of Total",
@@ -146,7 +150,7 @@ struct Lines {
 impl Lines {
     /// Covers the lines from the start of the function to a few lines after the last line with a value. If the start is
     /// unknown, begins a few lines before the first line with a value.
-    fn of(indices: &[u32], places: &[RowSource<'_>], nodes: &[Node]) -> Self {
+    fn new(indices: &[u32], sources: &[RowSource<'_>], nodes: &[Node]) -> Self {
         let (mut first, mut last) = (i64::MAX, 1);
         let mut lines = Self {
             first: 1,
@@ -155,14 +159,14 @@ impl Lines {
             nodes: HashMap::new(),
         };
         for &index in indices {
-            let (place, node) = (&places[index as usize], &nodes[index as usize]);
-            let start = match place.start_line {
-                0 => place.line.saturating_sub(CONTEXT_LINES),
+            let (source, node) = (&sources[index as usize], &nodes[index as usize]);
+            let start = match source.start_line {
+                0 => source.line.saturating_sub(CONTEXT_LINES),
                 start => start,
             };
             first = first.min(start);
-            last = last.max(place.line.saturating_add(CONTEXT_LINES));
-            for sum in [&mut lines.all, lines.nodes.entry(place.line).or_default()] {
+            last = last.max(source.line.saturating_add(CONTEXT_LINES));
+            for sum in [&mut lines.all, lines.nodes.entry(source.line).or_default()] {
                 sum.flat = sum.flat.saturating_add(node.flat);
                 sum.cum = sum.cum.saturating_add(node.cum);
             }
@@ -212,10 +216,10 @@ mod tests {
         builder.finish()
     }
 
-    fn listed(profile: Profile<'_>, wanted: &str, content: Result<&str, &str>) -> Result<String, ReportError> {
+    fn listed(profile: Profile<'_>, pattern: &str, content: Result<&str, &str>) -> Result<String, ReportError> {
         let listing = Listing::new(profile, 0, &Focus::default(), None, &SourcePaths::default());
         let read = |_: &str| content.map(|text| text.as_bytes().to_vec()).map_err(str::to_owned);
-        let text = listing.text(&Expression::search(wanted).unwrap(), read)?;
+        let text = listing.text(&Expression::search(pattern).unwrap(), read)?;
         Ok(String::from_utf8(text).unwrap())
     }
 
@@ -257,8 +261,8 @@ ROUTINE ======================== work in shop/a.go
 
     #[test]
     fn a_line_without_an_end_to_it_is_the_last() {
-        let long = "x".repeat(MAX_LINE_BYTES);
-        assert_eq!(split(format!("a\n{long}\nb").as_bytes()).count(), 1);
+        let long_line = "x".repeat(MAX_LINE_BYTES);
+        assert_eq!(split(format!("a\n{long_line}\nb").as_bytes()).count(), 1);
         assert_eq!(split(b"a\n\n").collect::<Vec<_>>(), [&b"a"[..], b""]);
     }
 }

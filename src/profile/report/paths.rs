@@ -24,13 +24,13 @@ impl SourcePaths {
         if self.trim.is_empty() {
             for folder in folders(&self.search) {
                 let name = if folder.is_empty() { "." } else { base_name(folder) };
-                let wanted = format!("/{name}/");
-                if let Some(at) = path.find(&wanted) {
-                    return &path[at + wanted.len()..];
+                let infix = format!("/{name}/");
+                if let Some(start) = path.find(&infix) {
+                    return &path[start + infix.len()..];
                 }
             }
         }
-        let without = |prefix: &str| {
+        let strip = |prefix: &str| {
             let rest = path.strip_prefix(prefix)?;
             if prefix.ends_with('/') {
                 Some(rest)
@@ -39,7 +39,7 @@ impl SourcePaths {
             }
         };
         let mut prefixes = folders(&self.trim).chain(COMMON_PREFIXES);
-        prefixes.find_map(without).unwrap_or(path)
+        prefixes.find_map(strip).unwrap_or(path)
     }
 }
 

@@ -32,10 +32,14 @@ impl<'a> Report<'a> {
     pub fn new(mut profile: Profile<'a>, value: usize, options: &Options) -> Self {
         filter::drop_frames(&mut profile);
         // Shares refer to all samples, including samples that are not shown.
-        let head = Head::of(&profile, value, options);
+        let head = Head::new(&profile, value, options);
         let unmatched = options.focus.apply(&mut profile);
-        let places = RowSources::of(&profile, options.grouping);
-        let samples = Samples { profile, value, places };
+        let sources = RowSources::new(&profile, options.grouping);
+        let samples = Samples {
+            profile,
+            value,
+            sources,
+        };
         Self {
             samples,
             head,
@@ -62,13 +66,13 @@ impl<'a> Report<'a> {
         text::tree(&self.head, &self.samples, &trimmed, self.trim, |_| true).0
     }
 
-    /// Formats each place whose name matches `wanted` between its callers and its callees. Small places are not
+    /// Formats each place whose name matches `pattern` between its callers and its callees. Small places are not
     /// omitted.
-    pub fn peek(&self, wanted: &Expression) -> Result<String, ReportError> {
+    pub fn peek(&self, pattern: &Expression) -> Result<String, ReportError> {
         let trimmed = self.trimmed(Trim::NONE);
-        let is_wanted = |name: &str| wanted.is_match(name);
+        let is_wanted = |name: &str| pattern.is_match(name);
         match text::tree(&self.head, &self.samples, &trimmed, Trim::NONE, is_wanted) {
-            (_, 0) => Err(ReportError::NoMatch(wanted.as_str().to_owned())),
+            (_, 0) => Err(ReportError::NoMatch(pattern.as_str().to_owned())),
             (text, _) => Ok(text),
         }
     }

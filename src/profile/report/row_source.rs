@@ -55,7 +55,7 @@ pub(super) struct RowSource<'a> {
     pub file: Cow<'a, str>,
     pub start_line: i64,
     pub line: i64,
-    /// The binary. [`RowSources::of`] sets it only if nothing else is known.
+    /// The binary. [`RowSources::new`] sets it only if nothing else is known.
     pub object: &'a str,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct RowSources<'a> {
 }
 
 impl<'a> RowSources<'a> {
-    pub(super) fn of(profile: &Profile<'a>, grouping: Grouping) -> Self {
+    pub(super) fn new(profile: &Profile<'a>, grouping: Grouping) -> Self {
         Self::from_locations(profile, |location, line| row_source(profile, grouping, location, line))
     }
 
@@ -111,9 +111,9 @@ impl<'a> RowSources<'a> {
         Self::from_locations(profile, |location, line| source_line(profile, paths, location, line))
     }
 
-    /// Creates the places that `place` returns for the locations and their lines.
-    fn from_locations(profile: &Profile<'a>, place: impl Fn(&Location, Option<Line>) -> RowSource<'a>) -> Self {
-        let mut places = Self {
+    /// Creates the places that `create` returns for the locations and their lines.
+    fn from_locations(profile: &Profile<'a>, create: impl Fn(&Location, Option<Line>) -> RowSource<'a>) -> Self {
+        let mut sources = Self {
             all: Vec::new(),
             indices: Vec::new(),
             ends: Vec::with_capacity(profile.locations.len()),
@@ -121,18 +121,18 @@ impl<'a> RowSources<'a> {
         let mut known: HashMap<RowSource<'a>, u32> = HashMap::new();
         for location in &profile.locations {
             let lines = profile.lines_of(location);
-            let outside = lines.is_empty().then(|| place(location, None));
-            let inside = lines.iter().map(|line| place(location, Some(*line)));
-            for place in outside.into_iter().chain(inside) {
-                let index = *known.entry(place).or_insert_with_key(|place| {
-                    places.all.push(place.clone());
-                    places.all.len() as u32 - 1
+            let unnamed_source = lines.is_empty().then(|| create(location, None));
+            let line_sources = lines.iter().map(|line| create(location, Some(*line)));
+            for source in unnamed_source.into_iter().chain(line_sources) {
+                let index = *known.entry(source).or_insert_with_key(|source| {
+                    sources.all.push(source.clone());
+                    sources.all.len() as u32 - 1
                 });
-                places.indices.push(index);
+                sources.indices.push(index);
             }
-            places.ends.push(places.indices.len() as u32);
+            sources.ends.push(sources.indices.len() as u32);
         }
-        places
+        sources
     }
 
     /// Returns the indices of the places of a location, innermost first.
@@ -153,8 +153,8 @@ fn source_line<'a>(
 ) -> RowSource<'a> {
     let object = profile.mappings.get(location.mapping as usize);
     let object = object.map_or("", |mapping| mapping.file);
-    let found = line.and_then(|line| Some((line, *profile.functions.get(line.function as usize)?)));
-    let Some((line, function)) = found else {
+    let resolved = line.and_then(|line| Some((line, *profile.functions.get(line.function as usize)?)));
+    let Some((line, function)) = resolved else {
         return RowSource {
             object,
             ..RowSource::default()
@@ -180,8 +180,8 @@ fn row_source<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location
         Grouping::Addresses => location.address,
         _ => 0,
     };
-    let found = line.and_then(|line| Some((line, profile.functions.get(line.function as usize)?)));
-    let Some((line, function)) = found else {
+    let resolved = line.and_then(|line| Some((line, profile.functions.get(line.function as usize)?)));
+    let Some((line, function)) = resolved else {
         return RowSource {
             address,
             object,
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_place_is_printed_by_what_is_known_of_it() {
-        let place = |name, address, file: &'static str, line, object| {
+        let text_of = |name, address, file: &'static str, line, object| {
             let file = Cow::Borrowed(file);
             RowSource {
                 name,
@@ -235,10 +235,10 @@ mod tests {
             }
             .printed()
         };
-        assert_eq!(place("f", 0, "", 0, ""), "f");
-        assert_eq!(place("f", 0x10, "f.go", 7, ""), "0000000000000010 f f.go:7");
-        assert_eq!(place("f", 0, "f.go", 0, ""), "f f.go");
-        assert_eq!(place("", 0, "", 0, "/lib/libc.so"), "[libc.so]");
-        assert_eq!(place("", 0, "", 0, ""), "<unknown>");
+        assert_eq!(text_of("f", 0, "", 0, ""), "f");
+        assert_eq!(text_of("f", 0x10, "f.go", 7, ""), "0000000000000010 f f.go:7");
+        assert_eq!(text_of("f", 0, "f.go", 0, ""), "f f.go");
+        assert_eq!(text_of("", 0, "", 0, "/lib/libc.so"), "[libc.so]");
+        assert_eq!(text_of("", 0, "", 0, ""), "<unknown>");
     }
 }

@@ -18,8 +18,8 @@ pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &TrimmedGraph, tr
     out.push_str("      flat  flat%   sum%        cum   cum%\n");
     let inlined = inlined(graph);
     let mut sum = 0i64;
-    for &place in &graph.order {
-        let node = &graph.nodes[place as usize];
+    for &source_id in &graph.order {
+        let node = &graph.nodes[source_id as usize];
         sum = sum.saturating_add(node.flat);
         let _ = writeln!(
             out,
@@ -29,8 +29,8 @@ pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &TrimmedGraph, tr
             percentage(sum, head.total),
             values.label(node.cum),
             percentage(node.cum, head.total),
-            samples.places.all[place as usize].printed(),
-            inlined[place as usize],
+            samples.sources.all[source_id as usize].printed(),
+            inlined[source_id as usize],
         );
     }
     out
@@ -65,11 +65,11 @@ pub(super) fn tree(
     let values = head.values(graph);
     let mut out = head.text(&values, trimmed, trim);
     let _ = writeln!(out, "{LINE}\n{COLUMNS}");
-    let names: Vec<String> = samples.places.all.iter().map(RowSource::printed).collect();
+    let names: Vec<String> = samples.sources.all.iter().map(RowSource::printed).collect();
     let (callers, callees) = sides(graph, &names);
     let (mut sum, mut matched) = (0i64, 0);
-    for &place in &graph.order {
-        let index = place as usize;
+    for &source_id in &graph.order {
+        let index = source_id as usize;
         if !is_wanted(&names[index]) {
             continue;
         }
@@ -115,7 +115,7 @@ type Sides = Vec<Vec<Edge>>;
 fn sides(graph: &Graph, names: &[String]) -> (Sides, Sides) {
     let mut edges = graph.edges.clone();
     edges.sort_by_key(|edge| {
-        let [caller, callee] = [edge.caller, edge.callee].map(|place| &names[place as usize]);
+        let [caller, callee] = [edge.caller, edge.callee].map(|source_id| &names[source_id as usize]);
         (std::cmp::Reverse(edge.weight.unsigned_abs()), caller, callee)
     });
     let (mut callers, mut callees) = (vec![Vec::new(); names.len()], vec![Vec::new(); names.len()]);

@@ -81,12 +81,12 @@ impl Family {
     /// not in this family.
     fn convert(&self, value: f64, from: &str, to: &str) -> Option<(f64, &'static str)> {
         let value = value * self.find(from)?.factor;
-        let wanted = if matches!(to, MINIMUM | AUTO) {
+        let target_unit = if matches!(to, MINIMUM | AUTO) {
             self.units.iter().rfind(|unit| value / unit.factor >= 1.0)
         } else {
             self.find(to)
         };
-        let unit = wanted.unwrap_or(&self.default);
+        let unit = target_unit.unwrap_or(&self.default);
         Some((value / unit.factor, unit.written))
     }
 }
