@@ -25,13 +25,13 @@ pub enum StoreError {
     #[error("the data folder {} is in use by another process: stop it, or configure another folder", .0.display())]
     Locked(PathBuf),
     /// A newer version of the program wrote the folder.
-    #[error("the data folder {} has layout version {found}, but this program knows versions up to {known}: use a newer \
-        program", path.display())]
+    #[error("the data folder {} has layout version {version}, but this program knows versions up to {known}: use a \
+        newer program", path.display())]
     NewerLayout {
         /// The folder of the store.
         path: PathBuf,
         /// Layout version of the folder.
-        found: u32,
+        version: u32,
         /// Newest layout version that this program knows.
         known: u32,
     },
@@ -47,12 +47,12 @@ pub enum StoreError {
     #[error("the log of table `{}` has lost an entry: its last flush covers segment {committed}, but a lost flush \
         covered segment {flushed}, which the write-ahead log no longer has. Nothing was changed; restore the missing \
         files of {} from a backup, or accept the loss with `alluvium store repair --accept-loss`", table.name(),
-        place.join("_delta_log").display())]
+        location.join("_delta_log").display())]
     MissingEntry {
         /// The table that lacks the commit.
         table: Table,
         /// Path or address of the table.
-        place: PathBuf,
+        location: PathBuf,
         /// Number of the last segment that this table contains.
         committed: u64,
         /// Number of the last segment that all tables contained, according to the file `COMMITS`.
@@ -60,7 +60,7 @@ pub enum StoreError {
     },
     /// Some tables contain a flush that other tables lack, and the log does not hold all profiles of that flush.
     #[error("the write-ahead log {} lacks profiles: some tables contain the flush of segments {first} to {last}, \
-        others lack it, and the log has {found} of the flush's {} profiles. Nothing was changed; restore the missing \
+        others lack it, and the log has {logged} of the flush's {} profiles. Nothing was changed; restore the missing \
         segments or missing entries of the tables' logs from a backup, or accept the loss with `alluvium store repair \
         --accept-loss`", log.display(), expected.map_or_else(|| "unknown number of".to_owned(), |all| all.to_string()))]
     MissingRecords {
@@ -73,7 +73,7 @@ pub enum StoreError {
         /// Number of profiles of the flush, if the tables record it.
         expected: Option<u64>,
         /// Number of those profiles in the log.
-        found: u64,
+        logged: u64,
     },
     /// Another process has committed with the writer identity of this folder.
     #[error("table `{}` has a commit of this data folder's writer {writer} by a process that did not run on this \

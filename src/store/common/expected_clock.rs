@@ -40,10 +40,10 @@ pub(crate) struct ClockDifference {
 
 impl ClockDifference {
     fn between(wall: SystemTime, expected: SystemTime) -> Self {
-        let by = |one: SystemTime, other: SystemTime| one.duration_since(other).unwrap_or_default();
+        let excess = |one: SystemTime, other: SystemTime| one.duration_since(other).unwrap_or_default();
         Self {
-            ahead: by(wall, expected),
-            behind: by(expected, wall),
+            ahead: excess(wall, expected),
+            behind: excess(expected, wall),
         }
     }
 
@@ -83,8 +83,8 @@ impl ExpectedClock {
             state.differs_since = None;
             return ClockDifference::default();
         }
-        let since = *state.differs_since.get_or_insert(running);
-        if running.saturating_sub(since) < DAY {
+        let start = *state.differs_since.get_or_insert(running);
+        if running.saturating_sub(start) < DAY {
             return left;
         }
         state.wall = wall;
@@ -127,8 +127,8 @@ mod tests {
         let later = steady.difference(&clock).ahead;
         assert!(later > 24 * HOUR && later < 25 * HOUR, "{later:?}");
         hands.lock().0 -= 25 * HOUR;
-        let back = steady.difference(&clock);
-        assert!(back.ahead.is_zero() && back.behind < HOUR, "{back:?}");
+        let corrected = steady.difference(&clock);
+        assert!(corrected.ahead.is_zero() && corrected.behind < HOUR, "{corrected:?}");
         pass(3 * HOUR);
         assert_eq!(steady.difference(&clock), ClockDifference::default());
 

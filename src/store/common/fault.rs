@@ -1,7 +1,7 @@
-//! Places at which a test can make the store fail, to simulate every crash and a full disk.
+//! Points at which a test can make the store fail, to simulate every crash and a full disk.
 //!
 //! In production there is no hook, and [`Faults::check`] only records that the calling thread has made a step. A hook
-//! decides by the place whether the operation fails, and may count the calls.
+//! decides by the point whether the operation fails, and may count the calls.
 
 use std::io;
 use std::sync::Arc;
@@ -87,11 +87,11 @@ pub enum FaultPoint {
 
 /// Decides whether an operation fails.
 pub trait FaultHook: Send + Sync {
-    /// Runs before the operation at `place`. If it returns an error, the operation fails with that error.
-    fn check(&self, place: FaultPoint) -> io::Result<()>;
+    /// Runs before the operation at `point`. If it returns an error, the operation fails with that error.
+    fn check(&self, point: FaultPoint) -> io::Result<()>;
 
-    /// Runs after the operation at `place`, for tests of the order of operations.
-    fn done(&self, _place: FaultPoint) {}
+    /// Runs after the operation at `point`, for tests of the order of operations.
+    fn done(&self, _point: FaultPoint) {}
 
     /// Runs with the rows of a flush before they are encoded. A hook may panic.
     fn encode(&self, _table: Table, _rows: &RecordBatch) {}
@@ -110,7 +110,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Creates faults that call `hook` at every place.
+    /// Creates faults that call `hook` at every point.
     pub fn new(hook: Arc<dyn FaultHook>) -> Self {
         Self {
             hook: Some(hook),
@@ -133,17 +133,17 @@ impl Faults {
         }
     }
 
-    /// Calls the hook for `place`. Without a hook, the result is always `Ok`.
-    pub fn check(&self, place: FaultPoint) -> io::Result<()> {
+    /// Calls the hook for `point`. Without a hook, the result is always `Ok`.
+    pub fn check(&self, point: FaultPoint) -> io::Result<()> {
         self.step();
-        self.hook.as_ref().map_or(Ok(()), |hook| hook.check(place))
+        self.hook.as_ref().map_or(Ok(()), |hook| hook.check(point))
     }
 
     /// Runs `operation` unless the hook makes it fail. After a success, calls the hook's `done`.
-    pub fn run<T>(&self, place: FaultPoint, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.check(place)?;
+    pub fn run<T>(&self, point: FaultPoint, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.check(point)?;
         let result = operation()?;
-        self.done(place);
+        self.done(point);
         Ok(result)
     }
 
@@ -162,11 +162,11 @@ impl Faults {
         }
     }
 
-    /// Tells the hook that the operation at `place` succeeded.
-    pub fn done(&self, place: FaultPoint) {
+    /// Tells the hook that the operation at `point` succeeded.
+    pub fn done(&self, point: FaultPoint) {
         self.step();
         if let Some(hook) = &self.hook {
-            hook.done(place);
+            hook.done(point);
         }
     }
 }

@@ -215,8 +215,8 @@ fn find<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, ArrowErr
         .ok_or_else(|| ArrowError::SchemaError(format!("there is no column `{name}`")))
 }
 
-fn wrong_type(name: &str, wanted: &str) -> ArrowError {
-    ArrowError::SchemaError(format!("the column `{name}` does not contain {wanted}"))
+fn wrong_type(name: &str, expected: &str) -> ArrowError {
+    ArrowError::SchemaError(format!("the column `{name}` does not contain {expected}"))
 }
 
 /// Type of the start of a profile: microseconds since 1970 in UTC, the resolution of Delta's timestamp.

@@ -57,20 +57,20 @@ impl Remembered {
     /// Reads the file of a folder. Returns an empty memory if the folder has no file, or a file of another writer.
     pub(crate) fn read(dir: &Path, writer: &str) -> Result<Self, StoreError> {
         let path = dir.join(FILE);
-        let none = || Self {
+        let empty = || Self {
             writer: writer.to_owned(),
             ..Self::default()
         };
         let text = match fs::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(empty()),
             Err(error) => return Err(StoreError::io("read", &path)(error)),
         };
         let commits: Self = serde_json::from_slice(&text).map_err(|error| StoreError::Damaged {
             path,
             reason: format!("it does not hold the record of commits ({error}); restore it from a backup"),
         })?;
-        Ok(if commits.writer == writer { commits } else { none() })
+        Ok(if commits.writer == writer { commits } else { empty() })
     }
 
     /// Writes the memory to the file of a folder. The file is durable when the function returns.
@@ -105,7 +105,7 @@ impl Commits {
     }
 
     /// True if `process` is this process, or a process that committed from this folder before.
-    pub(crate) fn is_ours(&self, process: u64) -> bool {
+    pub(crate) fn is_own(&self, process: u64) -> bool {
         process == self.process || self.remembered.processes.contains(&process)
     }
 
@@ -123,9 +123,9 @@ impl Commits {
         let mut new = self.remembered.clone();
         let mut excess = new.processes.len().saturating_sub(PROCESSES);
         new.processes.retain(|process| {
-            let goes = excess > 0 && !named.contains(process);
-            excess -= usize::from(goes);
-            !goes
+            let is_removed = excess > 0 && !named.contains(process);
+            excess -= usize::from(is_removed);
+            !is_removed
         });
         new.processes.push(self.process);
         match (self.write(new), self.remembered.processes.last()) {
@@ -175,7 +175,7 @@ mod tests {
         let mut last = 0;
         for _ in 0..PROCESSES * 2 {
             let mut next = open();
-            assert!(next.is_ours(named) && (last == 0 || next.is_ours(last)));
+            assert!(next.is_own(named) && (last == 0 || next.is_own(last)));
             next.before_commit(&[named]).unwrap();
             last = next.process();
         }

@@ -443,14 +443,14 @@ pub(crate) fn remove_uncommitted(
     root: &Root,
     table: Table,
     (writer, committed): (&str, u64),
-    whose: &Uncommitted,
+    selection: &Uncommitted,
 ) -> Result<usize, StoreError> {
     if root.bucket().is_some() {
         return Ok(0);
     }
     let uncommitted = |path: &str| {
         FileName::parse(path).is_some_and(|name| {
-            let is_meant = match whose {
+            let is_meant = match selection {
                 Uncommitted::Attempts(attempts) => attempts.contains(&name.attempt),
                 Uncommitted::Earlier => true,
             };

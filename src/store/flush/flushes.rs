@@ -59,15 +59,15 @@ impl Flushes {
     pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Caller>) {
         let mut callers = self.callers.lock();
         loop {
-            if let Some(what) = due(!callers.is_empty()) {
-                return (what, std::mem::take(&mut *callers));
+            if let Some(value) = due(!callers.is_empty()) {
+                return (value, std::mem::take(&mut *callers));
             }
             self.wake.wait_for(&mut callers, TICK);
         }
     }
 
     /// Reports, from the flush thread, that a flush has ended with this result.
-    pub(crate) fn done(&self, callers: Vec<Caller>, result: Result<(), StoreError>) {
+    pub(crate) fn finish(&self, callers: Vec<Caller>, result: Result<(), StoreError>) {
         self.is_failing.store(result.is_err(), Ordering::Release);
         self.release_appends();
         Self::respond(callers, result);

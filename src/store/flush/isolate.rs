@@ -21,7 +21,7 @@ use crate::store::head::batch;
 use crate::store::head::batch::{Batch, PrepareError};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::log::damaged;
-use crate::store::log::damaged::{DamagedRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPosition};
 use crate::store::log::{reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
 use alluvium_profile::record::RecordError;
@@ -43,8 +43,8 @@ pub(crate) enum TrialError {
 /// A range of segment numbers.
 pub(crate) type Range = RangeInclusive<u64>;
 
-/// A record and its place in the log.
-type LocatedRecord = (RecordPlace, Bytes);
+/// A record and its position in the log.
+type LocatedRecord = (RecordPosition, Bytes);
 
 /// Searches a range of segments for records that cannot be written, alone or together with others. Returns these
 /// records.
@@ -54,29 +54,29 @@ pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<V
         if range.contains(&segment) {
             let mut record = 0;
             reader::read(&wal::segment_path(folder, segment), |payload| {
-                records.push((RecordPlace { segment, record }, payload));
+                records.push((RecordPosition { segment, record }, payload));
                 record += 1;
             })?;
         }
     }
-    let mut bad = Vec::new();
-    search(&records, &|records| writable(records, faults), &mut bad);
-    Ok(bad)
+    let mut damaged_records = Vec::new();
+    search(&records, &|records| writable(records, faults), &mut damaged_records);
+    Ok(damaged_records)
 }
 
-/// Saves the records `bad` in files beside the log, and builds a head of the other records of the segments.
-pub(crate) fn without(
+/// Saves `damaged_records` in files beside the log, and builds a head of the other records of the segments.
+pub(crate) fn head_without(
     folder: &Path,
     range: &Range,
     known: &Arc<KnownStacks>,
-    bad: &[DamagedRecord],
+    damaged_records: &[DamagedRecord],
     metrics: &Metrics,
 ) -> Result<Head, StoreError> {
-    for record in bad {
+    for record in damaged_records {
         damaged::save_damaged(folder, record)?;
         metrics.records_put_aside.inc();
     }
-    let skipped = bad.iter().map(|record| record.place).collect();
+    let skipped = damaged_records.iter().map(|record| record.position).collect();
     let head = Head::new(known.clone());
     for segment in wal::segments(folder)? {
         if !range.contains(&segment) {
@@ -108,29 +108,29 @@ pub(crate) fn writable(records: &[LocatedRecord], faults: &Faults) -> Result<(),
     catch_panic(trial)?
 }
 
-/// Adds records of `all` to `bad`, so that the remaining records pass `test`.
+/// Adds records of `all` to `damaged_records`, so that the remaining records pass `test`.
 fn search<E: Display>(
     all: &[LocatedRecord],
     test: &dyn Fn(&[LocatedRecord]) -> Result<(), E>,
-    bad: &mut Vec<DamagedRecord>,
+    damaged_records: &mut Vec<DamagedRecord>,
 ) {
     let Err(error) = test(all) else { return };
-    let damaged_record = |(place, payload): &LocatedRecord| DamagedRecord {
-        place: *place,
+    let damaged_record = |(position, payload): &LocatedRecord| DamagedRecord {
+        position: *position,
         payload: payload.clone(),
         reason: error.to_string(),
     };
     if let [one] = all {
-        bad.push(damaged_record(one));
+        damaged_records.push(damaged_record(one));
         return;
     }
     let (left, right) = all.split_at(all.len() / 2);
-    let before = bad.len();
-    search(left, test, bad);
-    search(right, test, bad);
+    let before = damaged_records.len();
+    search(left, test, damaged_records);
+    search(right, test, damaged_records);
     // Each half passes the test alone, so leaving out the later half is enough.
-    if bad.len() == before {
-        bad.extend(right.iter().map(damaged_record));
+    if damaged_records.len() == before {
+        damaged_records.extend(right.iter().map(damaged_record));
     }
 }
 
@@ -140,31 +140,37 @@ mod tests {
 
     fn records(count: u64) -> Vec<LocatedRecord> {
         (0..count)
-            .map(|record| (RecordPlace { segment: 1, record }, Bytes::new()))
+            .map(|record| (RecordPosition { segment: 1, record }, Bytes::new()))
             .collect()
     }
 
-    fn found(count: u64, test: impl Fn(&[u64]) -> bool) -> Vec<u64> {
-        let mut bad = Vec::new();
+    fn isolated_numbers(count: u64, test: impl Fn(&[u64]) -> bool) -> Vec<u64> {
+        let mut damaged_records = Vec::new();
         let test = |some: &[LocatedRecord]| {
-            let numbers: Vec<u64> = some.iter().map(|(place, _)| place.record).collect();
+            let numbers: Vec<u64> = some.iter().map(|(position, _)| position.record).collect();
             if test(&numbers) { Ok(()) } else { Err("no".to_owned()) }
         };
-        search(&records(count), &test, &mut bad);
-        bad.iter().map(|record| record.place.record).collect()
+        search(&records(count), &test, &mut damaged_records);
+        damaged_records.iter().map(|record| record.position.record).collect()
     }
 
     #[test]
     fn the_records_that_fail_alone_are_found_and_no_others() {
-        assert_eq!(found(1000, |some| !some.contains(&3) && !some.contains(&999)), [3, 999]);
-        assert_eq!(found(1, <[u64]>::is_empty), [0]);
-        assert!(found(1000, |_| true).is_empty());
+        assert_eq!(
+            isolated_numbers(1000, |some| !some.contains(&3) && !some.contains(&999)),
+            [3, 999]
+        );
+        assert_eq!(isolated_numbers(1, <[u64]>::is_empty), [0]);
+        assert!(isolated_numbers(1000, |_| true).is_empty());
     }
 
     #[test]
     fn of_records_that_fail_only_together_enough_are_left_out() {
         let fits = |some: &[u64]| some.len() <= 10;
-        let bad = found(16, fits);
-        assert!(!bad.is_empty() && 16 - bad.len() <= 10, "{bad:?}");
+        let damaged_records = isolated_numbers(16, fits);
+        assert!(
+            !damaged_records.is_empty() && 16 - damaged_records.len() <= 10,
+            "{damaged_records:?}"
+        );
     }
 }

@@ -78,7 +78,7 @@ fn by_service(rows: &Rows, row: usize) -> SortKey {
     )
 }
 
-fn same(properties: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
+fn keep_properties(properties: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
     properties
 }
 
@@ -93,9 +93,9 @@ fn zstd(properties: WriterPropertiesBuilder, level: i32) -> WriterPropertiesBuil
 }
 
 const CANDIDATES: [Candidate; 14] = [
-    candidate("type, series, time, stack", by_time, same),
-    candidate("type, series, stack, time", by_stack, same),
-    candidate("type, service, stack, series, time", by_service, same),
+    candidate("type, series, time, stack", by_time, keep_properties),
+    candidate("type, series, stack, time", by_stack, keep_properties),
+    candidate("type, service, stack, series, time", by_service, keep_properties),
     candidate("by stack, pages of 100,000 rows", by_stack, |p| {
         p.set_data_page_row_count_limit(100_000)
     }),
@@ -125,7 +125,7 @@ const CANDIDATES: [Candidate; 14] = [
     Candidate {
         name: "by stack, stacks numbered by file",
         order: by_stack,
-        change: same,
+        change: keep_properties,
         numbered: true,
     },
 ];
@@ -351,15 +351,15 @@ fn measure(candidate: &Candidate, rows: &Rows) {
             .iter()
             .map(|row| Some(format!("process_cpu:kind:{}:cpu:nanoseconds", rows.kind[*row as usize])))
             .collect();
-        let none = || arrow::array::new_null_array(&DataType::Utf8, chunk.len());
+        let null_column = || arrow::array::new_null_array(&DataType::Utf8, chunk.len());
         let columns: Vec<ArrayRef> = vec![
             Arc::new(TimestampMicrosecondArray::from(column(&rows.time)).with_timezone("UTC")),
             Arc::new(Int64Array::from(column(&rows.series))),
             Arc::new(kinds),
             Arc::new(Int64Array::from(stacks)),
             Arc::new(Int64Array::from(column(&rows.value))),
-            none(),
-            none(),
+            null_column(),
+            null_column(),
         ];
         let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
         writer.write(&batch).unwrap();
@@ -368,17 +368,17 @@ fn measure(candidate: &Candidate, rows: &Rows) {
     let size = bytes.len() + if candidate.numbered { sorted.len() * 8 } else { 0 };
     let kind = "process_cpu:kind:0:cpu:nanoseconds";
     let service = rows.service[0];
-    let mut wanted: Vec<i64> = (0..rows.series.len())
+    let mut series_ids: Vec<i64> = (0..rows.series.len())
         .filter(|row| rows.service[*row] == service)
         .map(|row| rows.series[row])
         .collect();
-    wanted.sort_unstable();
-    wanted.dedup();
+    series_ids.sort_unstable();
+    series_ids.dedup();
     let last = *rows.time.iter().max().unwrap();
     let times = [
         question(&bytes, kind, None, None),
-        question(&bytes, kind, Some(&wanted), None),
-        question(&bytes, kind, Some(&wanted), Some(last - 300_000_000)),
+        question(&bytes, kind, Some(&series_ids), None),
+        question(&bytes, kind, Some(&series_ids), Some(last - 300_000_000)),
     ];
     println!(
         "| {} | {:.4} | {:.1} | {:.2} | {:.2} |",
@@ -392,13 +392,13 @@ fn measure(candidate: &Candidate, rows: &Rows) {
 
 /// Returns the shortest time of five runs of a query, in milliseconds. The query sums values by stack and skips pages
 /// by their statistics.
-fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, since: Option<i64>) -> f64 {
+fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, min_time: Option<i64>) -> f64 {
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
     let metadata = ArrowReaderMetadata::load(bytes, options).unwrap();
     let mut best = f64::MAX;
     for _ in 0..5 {
         let start = Instant::now();
-        let selection = select(&metadata, kind, series, since);
+        let selection = select(&metadata, kind, series, min_time);
         let mask = ProjectionMask::leaves(metadata.parquet_schema(), [0, 1, 3, 4]);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.clone(), metadata.clone())
             .with_projection(mask)
@@ -414,8 +414,8 @@ fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, since: Option<i64
             let stack = batch.column(2).as_primitive::<Int64Type>().values();
             let value = batch.column(3).as_primitive::<Int64Type>().values();
             for row in 0..batch.num_rows() {
-                if since.is_none_or(|since| time[row] >= since)
-                    && series.is_none_or(|wanted| wanted.contains(&ids[row]))
+                if min_time.is_none_or(|min_time| time[row] >= min_time)
+                    && series.is_none_or(|selected| selected.contains(&ids[row]))
                 {
                     *sums.entry(stack[row]).or_default() += value[row];
                 }
@@ -428,7 +428,7 @@ fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, since: Option<i64
 }
 
 /// Selects the pages that may contain matching rows, according to their statistics.
-fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, since: Option<i64>) -> RowSelection {
+fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, min_time: Option<i64>) -> RowSelection {
     let file = metadata.metadata();
     let mut ranges: Vec<RowSelector> = Vec::new();
     for group in 0..file.num_row_groups() {
@@ -452,28 +452,28 @@ fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, si
             }
             _ => true,
         });
-        if let Some(wanted) = series {
+        if let Some(selected) = series {
             prune(1, &|index, page| match index {
                 ColumnIndexMetaData::INT64(index) => {
                     let (low, high) = (index.min_value(page).copied(), index.max_value(page).copied());
-                    wanted
+                    selected
                         .iter()
                         .any(|id| low.is_none_or(|low| low <= *id) && high.is_none_or(|high| *id <= high))
                 }
                 _ => true,
             });
         }
-        if let Some(since) = since {
+        if let Some(min_time) = min_time {
             prune(0, &|index, page| match index {
-                ColumnIndexMetaData::INT64(index) => index.max_value(page).is_none_or(|high| *high >= since),
+                ColumnIndexMetaData::INT64(index) => index.max_value(page).is_none_or(|high| *high >= min_time),
                 _ => true,
             });
         }
-        for kept in keep.chunk_by(|left, right| left == right) {
-            ranges.push(if kept[0] {
-                RowSelector::select(kept.len())
+        for run in keep.chunk_by(|left, right| left == right) {
+            ranges.push(if run[0] {
+                RowSelector::select(run.len())
             } else {
-                RowSelector::skip(kept.len())
+                RowSelector::skip(run.len())
             });
         }
     }

@@ -42,7 +42,7 @@ impl Lineage<'_> {
             if version < flushed && flushed > accepted {
                 errors.push(StoreError::MissingEntry {
                     table: kind,
-                    place: self.root.name(kind.name()),
+                    location: self.root.name(kind.name()),
                     committed: version,
                     flushed,
                 });
@@ -77,7 +77,7 @@ impl Lineage<'_> {
         for table in self.tables {
             expected = expected.max(table.profiles(self.writer, last as i64)?);
         }
-        let mut found = 0;
+        let mut logged = 0;
         let mut damaged_bytes = 0;
         let numbers = if self.log.exists() {
             wal::segments(self.log)?
@@ -86,11 +86,11 @@ impl Lineage<'_> {
         };
         for number in numbers.into_iter().filter(|number| (first..=last).contains(number)) {
             // The flush has ended these segments, so none of them may have an unfinished record.
-            let ending = reader::read(&wal::segment_path(self.log, number), |_| found += 1)?;
+            let ending = reader::read(&wal::segment_path(self.log, number), |_| logged += 1)?;
             damaged_bytes += ending.damaged_bytes + ending.torn_bytes;
         }
         // Entries of older programs do not contain the number of profiles, but a flush has at least one profile.
-        if found >= expected.unwrap_or(1) || damaged_bytes > 0 {
+        if logged >= expected.unwrap_or(1) || damaged_bytes > 0 {
             return Ok(None);
         }
         Ok(Some(StoreError::MissingRecords {
@@ -98,7 +98,7 @@ impl Lineage<'_> {
             first,
             last,
             expected,
-            found,
+            logged,
         }))
     }
 }

@@ -175,10 +175,10 @@ impl Published {
 }
 
 impl Publication<'_> {
-    /// Publishes an exchange: removes the files in `gone` and adds `added`.
-    pub(crate) fn exchanged(&self, gone: &HashSet<&str>, added: impl Iterator<Item = FileEntry>) {
+    /// Publishes an exchange: removes the files in `removed` and adds `added`.
+    pub(crate) fn exchanged(&self, removed: &HashSet<&str>, added: impl Iterator<Item = FileEntry>) {
         let mut view = self.published.view.write();
-        let kept = view.files.iter().filter(|file| !gone.contains(file.path.as_str()));
+        let kept = view.files.iter().filter(|file| !removed.contains(file.path.as_str()));
         let files = kept.cloned().chain(added).collect();
         self.published.set_files(&mut view, files);
     }
@@ -255,7 +255,7 @@ mod tests {
             Head::new(known.clone()),
         );
         published.begin().listed([(Table::Stacks, vec![file(2)])]);
-        let of_day = |day| known.day(&tenant, day).read().get(StackId(7));
-        assert_eq!((of_day(1), of_day(2)), (None, Some(false)));
+        let lookup = |day| known.day(&tenant, day).read().get(StackId(7));
+        assert_eq!((lookup(1), lookup(2)), (None, Some(false)));
     }
 }

@@ -91,7 +91,7 @@ impl<'a> UnsyncedFiles<'a> {
     pub(crate) fn sync(mut self, is_over: impl Fn() -> bool + Sync) -> Result<(), StoreError> {
         self.sync_files(&is_over)?;
         let folders: Vec<&PathBuf> = self.folders.iter().collect();
-        at_once(&folders, SYNCS_PER_THREAD, |folder| {
+        run_concurrently(&folders, SYNCS_PER_THREAD, |folder| {
             if is_over() {
                 return Err(StoreError::Closed);
             }
@@ -104,28 +104,30 @@ impl<'a> UnsyncedFiles<'a> {
     fn sync_files(&mut self, is_over: &(impl Fn() -> bool + Sync)) -> Result<(), StoreError> {
         let files = std::mem::take(&mut self.files);
         self.waiting_bytes = 0;
-        let place = FaultPoint::FileSync(self.table);
+        let point = FaultPoint::FileSync(self.table);
         match &self.root {
-            Root::Folder(_) => at_once(&files, SYNCS_PER_THREAD, |UnsyncedFile { path, file, .. }| {
+            Root::Folder(_) => run_concurrently(&files, SYNCS_PER_THREAD, |UnsyncedFile { path, file, .. }| {
                 self.faults
-                    .run(place, || file.lock().sync_all())
+                    .run(point, || file.lock().sync_all())
                     .map_err(StoreError::io("sync", path))
             }),
-            Root::Bucket(bucket) => at_once(&files, UPLOADS_PER_THREAD, |UnsyncedFile { path, relative, file }| {
-                if is_over() {
-                    return Err(StoreError::Closed);
-                }
-                self.faults
-                    .run(place, || bucket.upload(relative, &mut file.lock()))
-                    .map_err(StoreError::io("write", path))
-            }),
+            Root::Bucket(bucket) => {
+                run_concurrently(&files, UPLOADS_PER_THREAD, |UnsyncedFile { path, relative, file }| {
+                    if is_over() {
+                        return Err(StoreError::Closed);
+                    }
+                    self.faults
+                        .run(point, || bucket.upload(relative, &mut file.lock()))
+                        .map_err(StoreError::io("write", path))
+                })
+            }
         }
     }
 }
 
 /// Runs `sync` for every item, with one thread for every `share` items and at most [`THREADS`] threads. After an error,
 /// no further item is started.
-fn at_once<T: Sync>(
+fn run_concurrently<T: Sync>(
     items: &[T],
     share: usize,
     sync: impl Fn(&T) -> Result<(), StoreError> + Sync,
@@ -171,15 +173,15 @@ mod tests {
     /// Records the syncs, and fails the sync with the number `failing`.
     #[derive(Default)]
     struct Syncs {
-        done: Mutex<Vec<FaultPoint>>,
+        synced: Mutex<Vec<FaultPoint>>,
         failing: usize,
     }
 
     impl FaultHook for Syncs {
-        fn check(&self, place: FaultPoint) -> io::Result<()> {
-            let mut done = self.done.lock();
-            done.push(place);
-            if done.len() == self.failing {
+        fn check(&self, point: FaultPoint) -> io::Result<()> {
+            let mut synced = self.synced.lock();
+            synced.push(point);
+            if synced.len() == self.failing {
                 return Err(io::Error::other("injected"));
             }
             Ok(())
@@ -203,13 +205,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let hook = Arc::<Syncs>::default();
         fill(folder.path(), &hook).unwrap();
-        let done = hook.done.lock();
-        let (files, folders) = done.split_at(200);
-        assert!(files.iter().all(|place| *place == FaultPoint::FileSync(Table::Series)));
+        let synced = hook.synced.lock();
+        let (files, folders) = synced.split_at(200);
+        assert!(files.iter().all(|point| *point == FaultPoint::FileSync(Table::Series)));
         assert!(
             folders
                 .iter()
-                .all(|place| *place == FaultPoint::FolderSync(Table::Series))
+                .all(|point| *point == FaultPoint::FolderSync(Table::Series))
         );
         assert_eq!(folders.len(), 200 + 200 + 1, "of the days, the tenants and the table");
     }
@@ -224,7 +226,10 @@ mod tests {
             });
             let error = fill(folder.path(), &hook).unwrap_err();
             assert!(error.to_string().contains("injected"), "{error}");
-            assert!(hook.done.lock().len() < failing + THREADS, "continues after a failure");
+            assert!(
+                hook.synced.lock().len() < failing + THREADS,
+                "continues after a failure"
+            );
         }
     }
 
@@ -251,11 +256,11 @@ mod tests {
 
     #[test]
     fn files_of_many_tenants_are_uploaded_at_the_same_time() {
-        let given = GivenStore {
+        let custom_store = GivenStore {
             name: "tests".to_owned(),
             store: Arc::new(InMemory::new()),
         };
-        let options = BucketOptions::new(Provider::Given(given));
+        let options = BucketOptions::new(Provider::Given(custom_store));
         let bucket = Bucket::open(&options, None, BucketMetrics::default()).unwrap();
         let root = Root::Bucket(Arc::new(bucket));
         let faults = Faults::new(Arc::<Meeting>::default());

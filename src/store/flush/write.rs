@@ -267,7 +267,7 @@ fn must_be_own(
     let Some(committed) = committed.filter(|committed| own.get(&kind) != Some(committed)) else {
         return Ok(());
     };
-    if table.process(writer)?.is_some_and(|process| !commits.is_ours(process)) {
+    if table.process(writer)?.is_some_and(|process| !commits.is_own(process)) {
         return Err(StoreError::CopiedFolder {
             table: kind,
             writer: writer.to_owned(),

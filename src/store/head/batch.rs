@@ -10,7 +10,7 @@ use crate::store::common::lifecycle::{PanicMessage, catch_panic};
 use crate::store::head::Head;
 use crate::store::head::repeats::Repeats;
 use crate::store::ingest::{self, Prepared, Refusal};
-use crate::store::log::damaged::{DamagedRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPosition};
 use crate::store::log::record;
 use crate::store::log::record::Record;
 use crate::store::rules::relabel_rules::KnownRules;
@@ -24,7 +24,7 @@ pub(crate) enum ReplayError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A record made the program panic. The caller must drop the head to which it was applied.
-    #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
+    #[error("record {} of segment {} cannot be applied: {}", .0.position.record, .0.position.segment, .0.reason)]
     Record(DamagedRecord),
 }
 
@@ -45,7 +45,7 @@ pub(in crate::store) enum PrepareError {
 pub(in crate::store) struct Batch<'a> {
     segment: u64,
     head: &'a Head,
-    skipped: &'a BTreeSet<RecordPlace>,
+    skipped: &'a BTreeSet<RecordPosition>,
     queued: Vec<QueuedRecord>,
     /// Receives the keys of the applied profiles.
     repeats: Option<&'a Repeats>,
@@ -71,7 +71,7 @@ impl From<ReplayError> for StoreError {
 
 impl<'a> Batch<'a> {
     /// Creates a batch for the records of `segment`, without the records in `skipped`.
-    pub(in crate::store) fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
+    pub(in crate::store) fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPosition>) -> Self {
         Self {
             segment,
             head,
@@ -94,12 +94,12 @@ impl<'a> Batch<'a> {
 
     /// Adds the next record of the segment.
     pub(in crate::store) fn push(&mut self, payload: Bytes) -> Result<(), ReplayError> {
-        let place = RecordPlace {
+        let position = RecordPosition {
             segment: self.segment,
             record: self.records,
         };
         self.records += 1;
-        if self.skipped.contains(&place) {
+        if self.skipped.contains(&position) {
             return Ok(());
         }
         match record::decode(&payload, &mut self.rules) {
@@ -107,14 +107,14 @@ impl<'a> Batch<'a> {
                 let room = ingest::announced_size(&record.profile, &record.limits());
                 self.bytes += ingest::memory_for(room);
                 self.queued.push(QueuedRecord {
-                    place,
+                    position,
                     payload,
                     record,
                     room,
                 });
             }
             Err(error) => self.unreadable.push(DamagedRecord {
-                place,
+                position,
                 payload,
                 reason: error.to_string(),
             }),
@@ -149,20 +149,27 @@ impl<'a> Batch<'a> {
                     Ok(prepared) => Ok(prepared),
                 };
                 let QueuedRecord {
-                    place, payload, record, ..
+                    position,
+                    payload,
+                    record,
+                    ..
                 } = waiting;
-                let bad = |reason: String| DamagedRecord { place, payload, reason };
+                let damaged_record = |reason: String| DamagedRecord {
+                    position,
+                    payload,
+                    reason,
+                };
                 match result {
                     Ok(prepared) => {
                         if let Err(reason) = catch_panic(|| self.head.apply(&record.tenant, &prepared)) {
-                            return Err(ReplayError::Record(bad(reason.to_string())));
+                            return Err(ReplayError::Record(damaged_record(reason.to_string())));
                         }
                         if let Some(repeats) = self.repeats {
                             repeats.replayed(&record.tenant, &record.profile, prepared.is_dated);
                         }
                         self.applied += 1;
                     }
-                    Err(error) => self.unreadable.push(bad(error.to_string())),
+                    Err(error) => self.unreadable.push(damaged_record(error.to_string())),
                 }
             }
         }
@@ -172,7 +179,7 @@ impl<'a> Batch<'a> {
 
 /// A record that is not decoded yet.
 struct QueuedRecord {
-    place: RecordPlace,
+    position: RecordPosition,
     payload: Bytes,
     record: Record,
     /// Uncompressed size in bytes that the profile announces.

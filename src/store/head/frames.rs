@@ -49,8 +49,8 @@ impl Frames {
     pub(crate) fn insert(&mut self, frame: Frame) -> u32 {
         let all = &self.all;
         let hash = frame.hash();
-        if let Some(found) = self.table.find(hash, |index| all[*index as usize] == frame) {
-            return *found;
+        if let Some(entry) = self.table.find(hash, |index| all[*index as usize] == frame) {
+            return *entry;
         }
         let index = self.all.len() as u32;
         self.all.push(frame);

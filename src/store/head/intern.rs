@@ -51,8 +51,8 @@ impl Texts {
     /// Returns the number of `text`. If the text is new, adds it.
     pub(crate) fn insert(&mut self, text: &str) -> TextId {
         let hash = xxh3_64(text.as_bytes());
-        if let Some(found) = self.found(hash, text) {
-            return found;
+        if let Some(id) = self.find_hashed(hash, text) {
+            return id;
         }
         let index = self.shared.len as u32;
         self.full_bytes += self.shared.push(text);
@@ -64,7 +64,7 @@ impl Texts {
 
     /// Returns the number of `text`, if it is stored.
     pub(crate) fn find(&self, text: &str) -> Option<TextId> {
-        self.found(xxh3_64(text.as_bytes()), text)
+        self.find_hashed(xxh3_64(text.as_bytes()), text)
     }
 
     /// Returns the text with this number.
@@ -86,9 +86,9 @@ impl Texts {
         self.full_bytes + last + self.shared.chunks.capacity() * 8 + self.table.capacity() * 5
     }
 
-    fn found(&self, hash: u64, text: &str) -> Option<TextId> {
-        let found = self.table.find(hash, |index| self.shared.get(TextId(*index)) == text);
-        found.map(|index| TextId(*index))
+    fn find_hashed(&self, hash: u64, text: &str) -> Option<TextId> {
+        let entry = self.table.find(hash, |index| self.shared.get(TextId(*index)) == text);
+        entry.map(|index| TextId(*index))
     }
 }
 
@@ -174,11 +174,11 @@ mod tests {
             }
             let before = reader.clone();
             reader.follow(texts.shared());
-            for (at, number) in numbers.iter().enumerate() {
-                let expected = format!("{}/{}", at / 97, at % 97);
+            for (position, number) in numbers.iter().enumerate() {
+                let expected = format!("{}/{}", position / 97, position % 97);
                 assert_eq!(reader.get(*number), expected);
                 assert_eq!(texts.get(*number), expected);
-                if at < round * 97 {
+                if position < round * 97 {
                     assert_eq!(before.get(*number), expected);
                 }
             }

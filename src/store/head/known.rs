@@ -28,7 +28,7 @@ pub(crate) type DayStacks = Arc<RwLock<Committed>>;
 #[derive(Default)]
 pub(crate) struct Committed {
     with_start_lines: HashSet<StackId, Identity>,
-    without: HashSet<StackId, Identity>,
+    without_start_lines: HashSet<StackId, Identity>,
 }
 
 impl Committed {
@@ -37,19 +37,19 @@ impl Committed {
         if self.with_start_lines.contains(&id) {
             return Some(true);
         }
-        self.without.contains(&id).then_some(false)
+        self.without_start_lines.contains(&id).then_some(false)
     }
 
     fn len(&self) -> usize {
-        self.with_start_lines.len() + self.without.len()
+        self.with_start_lines.len() + self.without_start_lines.len()
     }
 
     fn insert(&mut self, id: StackId, has_start_lines: bool) {
         if has_start_lines {
-            self.without.remove(&id);
+            self.without_start_lines.remove(&id);
             self.with_start_lines.insert(id);
         } else if !self.with_start_lines.contains(&id) {
-            self.without.insert(id);
+            self.without_start_lines.insert(id);
         }
     }
 }
@@ -99,11 +99,11 @@ impl KnownStacks {
         self.total.fetch_add(set.len() - before, Ordering::Relaxed);
     }
 
-    /// Removes the oldest days before `kept`, while more than half of the limit is used.
-    fn make_room(&self, days: &mut BTreeMap<(i32, TenantId), DayStacks>, kept: &(i32, TenantId)) {
+    /// Removes the oldest days before `kept_day`, while more than half of the limit is used.
+    fn make_room(&self, days: &mut BTreeMap<(i32, TenantId), DayStacks>, kept_day: &(i32, TenantId)) {
         while self.total.load(Ordering::Relaxed) > LIMIT / 2
             && let Some(oldest) = days.first_entry()
-            && oldest.key() != kept
+            && oldest.key() != kept_day
         {
             let forgotten = oldest.remove().read().len() + DAY_COST;
             self.total.fetch_sub(forgotten, Ordering::Relaxed);

@@ -240,8 +240,8 @@ impl Partition {
         let (groups, hasher) = (&self.groups, &self.hasher);
         let hash = hasher.hash_one((series, profile_type));
         let is_same = |index: &u32| groups[*index as usize].key() == (series, profile_type);
-        if let Some(found) = self.group_index.find(hash, is_same) {
-            return *found as usize;
+        if let Some(entry) = self.group_index.find(hash, is_same) {
+            return *entry as usize;
         }
         let index = groups.len();
         self.group_index.insert_unique(hash, index as u32, |index| {
@@ -317,10 +317,10 @@ impl Partition {
         };
         let lines = &symbols.lines[location.lines_start as usize..location.lines_end as usize];
         if lines.is_empty() {
-            let none = self.texts.insert("");
+            let empty = self.texts.insert("");
             frame = Frame {
-                function: none,
-                file: none,
+                function: empty,
+                file: empty,
                 address: location.address,
                 line: code_line,
                 ..frame

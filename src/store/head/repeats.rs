@@ -84,11 +84,11 @@ impl Repeats {
         };
         let now = self.clock.running();
         let mut tenants = self.tenants.lock();
-        let seen = tenants.of(tenant, now);
-        if seen.stored.contains(&key) || seen.previous.contains(&key) {
+        let keys = tenants.keys_of(tenant, now);
+        if keys.stored.contains(&key) || keys.previous.contains(&key) {
             return RepeatStatus::Stored;
         }
-        if !seen.waiting.insert(key) {
+        if !keys.waiting.insert(key) {
             return RepeatStatus::Waiting;
         }
         RepeatStatus::New(Some(Claim {
@@ -101,16 +101,16 @@ impl Repeats {
 
     /// Forgets all stored profiles of a tenant after a deletion, so that a deleted profile can be stored again.
     pub(crate) fn forget(&self, tenant: &TenantId) {
-        if let Some(seen) = self.tenants.lock().by_tenant.get_mut(tenant) {
-            seen.stored.clear();
-            seen.previous.clear();
+        if let Some(keys) = self.tenants.lock().by_tenant.get_mut(tenant) {
+            keys.stored.clear();
+            keys.previous.clear();
         }
     }
 
     /// Remembers a profile that the start has replayed from the log.
     pub(crate) fn replayed(&self, tenant: &TenantId, profile: &RawProfile, is_dated: bool) {
         if let Some(key) = key(profile, is_dated) {
-            self.tenants.lock().of(tenant, self.clock.running()).store(key);
+            self.tenants.lock().keys_of(tenant, self.clock.running()).store(key);
         }
     }
 }
@@ -125,34 +125,34 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut tenants = self.repeats.tenants.lock();
-        let seen = tenants.of(&self.tenant, self.repeats.clock.running());
-        seen.waiting.remove(&self.key);
+        let keys = tenants.keys_of(&self.tenant, self.repeats.clock.running());
+        keys.waiting.remove(&self.key);
         if self.is_stored {
-            seen.store(self.key);
+            keys.store(self.key);
         }
     }
 }
 
 impl Tenants {
-    fn of(&mut self, tenant: &TenantId, now: Duration) -> &mut TenantKeys {
+    fn keys_of(&mut self, tenant: &TenantId, now: Duration) -> &mut TenantKeys {
         if self.by_tenant.len() >= self.sweep_at.max(FEW_TENANTS) && !self.by_tenant.contains_key(tenant) {
             self.by_tenant
-                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last_lookup) < 2 * MIN_AGE);
+                .retain(|_, keys| !keys.waiting.is_empty() || now.saturating_sub(keys.last_lookup) < 2 * MIN_AGE);
             self.sweep_at = 2 * self.by_tenant.len();
         }
-        let seen = self.by_tenant.entry(tenant.clone()).or_insert_with(|| TenantKeys {
+        let keys = self.by_tenant.entry(tenant.clone()).or_insert_with(|| TenantKeys {
             stored: HashSet::new(),
             previous: HashSet::new(),
             waiting: HashSet::new(),
             period_start: now,
             last_lookup: now,
         });
-        seen.last_lookup = now;
-        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.period_start) >= MIN_AGE {
-            seen.previous = std::mem::take(&mut seen.stored);
-            seen.period_start = now;
+        keys.last_lookup = now;
+        if keys.stored.len() >= PROFILES || now.saturating_sub(keys.period_start) >= MIN_AGE {
+            keys.previous = std::mem::take(&mut keys.stored);
+            keys.period_start = now;
         }
-        seen
+        keys
     }
 }
 
@@ -238,17 +238,17 @@ mod tests {
     #[test]
     fn the_number_of_profiles_is_bounded_and_the_last_ones_are_known() {
         let repeats = Repeats::new(Clock::default());
-        let of = |number: usize| profile(&number.to_string(), "shop", "bytes");
+        let numbered = |number: usize| profile(&number.to_string(), "shop", "bytes");
         let count = 3 * PROFILES;
         for number in 0..count {
-            claim(&repeats, "a", &of(number)).unwrap().keep();
+            claim(&repeats, "a", &numbered(number)).unwrap().keep();
         }
-        assert!((count - PROFILES..count).all(|number| is_stored(&repeats, "a", &of(number))));
+        assert!((count - PROFILES..count).all(|number| is_stored(&repeats, "a", &numbered(number))));
         let tenants = repeats.tenants.lock();
-        let seen = &tenants.by_tenant[&tenant_id("a")];
-        assert!(seen.stored.len() + seen.previous.len() <= 2 * PROFILES && seen.waiting.is_empty());
+        let keys = &tenants.by_tenant[&tenant_id("a")];
+        assert!(keys.stored.len() + keys.previous.len() <= 2 * PROFILES && keys.waiting.is_empty());
         drop(tenants);
-        assert!(!is_stored(&repeats, "a", &of(0)));
+        assert!(!is_stored(&repeats, "a", &numbered(0)));
     }
 
     #[test]

@@ -283,7 +283,7 @@ impl StackRows {
     fn start_lines_array(&self) -> Result<ArrayRef, ArrowError> {
         let mut lines: Vec<i32> = Vec::new();
         let mut offsets = vec![0i32];
-        let mut known = Vec::with_capacity(self.ids.len());
+        let mut validity = Vec::with_capacity(self.ids.len());
         let mut start = 0;
         for end in &self.ends {
             let own = &self.frames[start..*end as usize];
@@ -291,7 +291,7 @@ impl StackRows {
             if has_lines {
                 lines.extend(own.iter().map(|frame| frame.start_line));
             }
-            known.push(has_lines);
+            validity.push(has_lines);
             offsets.push(lines.len() as i32);
             start = *end as usize;
         }
@@ -299,7 +299,7 @@ impl StackRows {
             schema::start_line(),
             OffsetBuffer::new(offsets.into()),
             Arc::new(Int32Array::from(lines)),
-            Some(NullBuffer::from(known)),
+            Some(NullBuffer::from(validity)),
         )?;
         Ok(Arc::new(list))
     }

@@ -29,8 +29,8 @@ const BATCH_FRAMES: usize = 64 << 10;
 
 /// The reason why a scan ends before its last row.
 enum Stop {
-    /// The reader asked to stop.
-    Asked,
+    /// The reader requested the stop.
+    Requested,
     Failed(ArrowError),
 }
 
@@ -56,7 +56,7 @@ impl HeadScan for HeadView {
     fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>) {
         let mut give = |batch| match receive(batch) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Stop::Asked),
+            ControlFlow::Break(()) => Err(Stop::Requested),
         };
         for (key, partition) in self.head.all().filter(|(key, _)| selects(filter, key)) {
             let source = Source {
@@ -73,7 +73,7 @@ impl HeadScan for HeadView {
             };
             match result {
                 Ok(()) => {}
-                Err(Stop::Asked) => return,
+                Err(Stop::Requested) => return,
                 // The columns are built to match the schema, so an error here is a bug.
                 Err(Stop::Failed(error)) => {
                     tracing::error!(error = %error, table = table.name(), "cannot build batches of the head");
@@ -105,7 +105,7 @@ impl HeadScan for HeadView {
 /// Returns true if the filter selects a tenant and day.
 fn selects(filter: &ScanFilter, (tenant, day): &Key) -> bool {
     let day = TimeSpan::of_day(*day);
-    filter.tenants.as_ref().is_none_or(|wanted| wanted.has(tenant))
+    filter.tenants.as_ref().is_none_or(|tenants| tenants.has(tenant))
         && filter
             .time
             .is_none_or(|span| span.start < day.end && day.start < span.end)
@@ -194,14 +194,14 @@ impl Source<'_> {
         let mut texts = SharedTexts::default();
         let mut rows = StackRows::default();
         let (mut ids, mut frames): (Vec<(StackId, usize)>, Vec<Frame>) = (Vec::new(), Vec::new());
-        let mut at = 0;
-        while at < end {
+        let mut index = 0;
+        while index < end {
             {
                 let partition = &*self.partition.read();
-                let stop = end.min(at + STEP);
-                while at < stop && frames.len() < STEP {
-                    let stack = &partition.stacks[at];
-                    at += 1;
+                let stop = end.min(index + STEP);
+                while index < stop && frames.len() < STEP {
+                    let stack = &partition.stacks[index];
+                    index += 1;
                     if let Some(own) = partition.frames(stack).filter(|_| is_selected(&stack.id)) {
                         frames.extend(own.copied());
                         ids.push((stack.id, frames.len()));
@@ -278,7 +278,12 @@ impl Source<'_> {
                 stacks[..sums.len()].iter().map(|stack| stack.id).collect()
             };
             for (stack, value) in ids.iter().zip(sums).filter(|(_, value)| **value != 0) {
-                if self.filter.stacks.as_ref().is_none_or(|wanted| wanted.contains(stack)) {
+                if self
+                    .filter
+                    .stacks
+                    .as_ref()
+                    .is_none_or(|selected| selected.contains(stack))
+                {
                     let sum = all.entry(*stack).or_default();
                     *sum = sum.checked_add(*value)?;
                 }

@@ -115,11 +115,11 @@ fn content(view: &HeadView) -> (Vec<(String, i64)>, i64) {
 fn scans_beside_appends_see_the_profiles_of_their_view_each_once() {
     let profiles: Vec<_> = (0..PROFILES).map(prepared).collect();
     // The expected contents of a view by its number of profiles, from a head that no other thread changes.
-    let still = Arc::new(Head::new(Arc::default()));
+    let reference = Arc::new(Head::new(Arc::default()));
     let mut expected = vec![(Vec::new(), 0)];
     for (tenant, profile) in &profiles {
-        still.apply(&tenant_id(tenant), profile);
-        expected.push(content(&still.view()));
+        reference.apply(&tenant_id(tenant), profile);
+        expected.push(content(&reference.view()));
     }
     let head = Arc::new(Head::new(Arc::default()));
     let is_done = AtomicBool::new(false);
@@ -127,14 +127,14 @@ fn scans_beside_appends_see_the_profiles_of_their_view_each_once() {
         let readers: Vec<_> = (0..3)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut seen = HashSet::new();
+                    let mut applied_counts = HashSet::new();
                     loop {
                         let is_last = is_done.load(Ordering::Acquire);
                         let view = head.view();
                         assert_eq!(content(&view), expected[view.applied as usize]);
-                        seen.insert(view.applied);
+                        applied_counts.insert(view.applied);
                         if is_last {
-                            return seen.len();
+                            return applied_counts.len();
                         }
                     }
                 })
@@ -176,16 +176,16 @@ fn profiles_that_come_while_a_reader_holds_a_batch_are_not_in_its_scan() {
         let mut rows = 0;
         view.scan_with(table, &ScanFilter::default(), &mut |batch| {
             rows += batch.num_rows();
-            let (done, is_done) = channel();
+            let (sender, receiver) = channel();
             let head = head.clone();
             std::thread::spawn(move || {
                 for number in 0..20 {
                     let (tenant, profile) = prepared(number);
                     head.apply(&tenant_id(tenant), &profile);
                 }
-                done.send(())
+                sender.send(())
             });
-            assert!(is_done.recv_timeout(LONG).is_ok(), "a profile waited for the reader");
+            assert!(receiver.recv_timeout(LONG).is_ok(), "a profile waited for the reader");
             ControlFlow::Continue(())
         });
         assert!(rows > 0);

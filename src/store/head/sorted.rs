@@ -113,7 +113,7 @@ fn samples<E>(
 
 fn link_of(group: &Group, row: u32) -> Link {
     match group.links.binary_search_by_key(&row, |(row, _)| *row) {
-        Ok(found) => group.links[found].1,
+        Ok(index) => group.links[index].1,
         Err(_) => Link::NONE,
     }
 }

@@ -227,9 +227,9 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
     let tenant = tenant_id("t");
     let mut total = 0;
     // All profiles are on one day and out of order, and two have the same time.
-    for (place, service) in [5i64, 1, 3, 3, 9, 2].into_iter().zip(["a", "b", "a", "a", "b", "a"]) {
+    for (seconds, service) in [5i64, 1, 3, 3, 9, 2].into_iter().zip(["a", "b", "a", "a", "b", "a"]) {
         let mut profile = cpu_profile(&names, SHAPE, 4);
-        profile.time_nanos = 1_800_000_000_000_000_000 + place * 1_000_000_000;
+        profile.time_nanos = 1_800_000_000_000_000_000 + seconds * 1_000_000_000;
         total += profile.values.iter().sum::<i64>();
         head.apply(&tenant, &prepared(service, &profile));
     }
@@ -287,42 +287,45 @@ fn a_stack_has_the_lines_at_which_functions_start_of_the_first_profile_that_know
     let names = Names::new(SHAPE.functions);
     let tenant = tenant_id("t");
     let lined = cpu_profile(&names, SHAPE, 1);
-    let shifted = |by: fn(i64) -> i64| {
+    let shifted = |shift: fn(i64) -> i64| {
         let mut profile = lined.clone();
         for function in &mut profile.functions {
-            function.start_line = by(function.start_line);
+            function.start_line = shift(function.start_line);
         }
         prepared("a", &profile)
     };
-    let (none, later) = (shifted(|_| 0), shifted(|line| if line == 0 { 0 } else { line + 1000 }));
-    let (wrong, lined_too) = (shifted(|_| i64::MAX), prepared("b", &lined));
-    let of = |profiles: &[&Prepared], known: &Arc<KnownStacks>| {
+    let (without_lines, later) = (shifted(|_| 0), shifted(|line| if line == 0 { 0 } else { line + 1000 }));
+    let (overflowing, lined_too) = (shifted(|_| i64::MAX), prepared("b", &lined));
+    let head_of = |profiles: &[&Prepared], known: &Arc<KnownStacks>| {
         let head = Head::new(known.clone());
         for profile in profiles {
             head.apply(&tenant, profile);
         }
         head
     };
-    let lines = |profiles: &[&Prepared]| start_lines(&of(profiles, &Arc::default()), &lined);
+    let lines = |profiles: &[&Prepared]| start_lines(&head_of(profiles, &Arc::default()), &lined);
     let expected = lines(&[&lined_too]);
     let (all, with, _) = expected;
     assert!(with > all / 2, "{expected:?}");
-    assert_eq!(lines(&[&none]), (all, 0, 0));
-    assert_eq!(lines(&[&wrong]), (all, 0, 0));
-    for order in [[&none, &lined_too, &later], [&lined_too, &later, &none]] {
+    assert_eq!(lines(&[&without_lines]), (all, 0, 0));
+    assert_eq!(lines(&[&overflowing]), (all, 0, 0));
+    for order in [
+        [&without_lines, &lined_too, &later],
+        [&lined_too, &later, &without_lines],
+    ] {
         assert_eq!(lines(&order), expected);
     }
 
     // A flush between the profile without lines and the profile with lines changes nothing: the lines are stored once.
     let known = Arc::<KnownStacks>::default();
     let next = |profiles: &[&Prepared]| {
-        let head = of(profiles, &known);
+        let head = head_of(profiles, &known);
         let lines = start_lines(&head, &lined);
         head.remember_stacks();
         lines
     };
-    assert_eq!(next(&[&none]), (all, 0, 0));
-    assert_eq!(next(&[&none]), (0, 0, 0));
-    assert_eq!(next(&[&none, &lined_too]), (with, with, expected.2));
-    assert_eq!(next(&[&lined_too, &later, &none]), (0, 0, 0));
+    assert_eq!(next(&[&without_lines]), (all, 0, 0));
+    assert_eq!(next(&[&without_lines]), (0, 0, 0));
+    assert_eq!(next(&[&without_lines, &lined_too]), (with, with, expected.2));
+    assert_eq!(next(&[&lined_too, &later, &without_lines]), (0, 0, 0));
 }

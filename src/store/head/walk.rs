@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
     /// the partition has no profile of the filter's type.
     pub(super) fn new(partition: &Partition, filter: &'a ScanFilter, applied: u64, count: Count) -> Option<Self> {
         let profile_type = match &filter.profile_type {
-            Some(wanted) => Some(partition.texts.find(wanted.as_str())?),
+            Some(type_id) => Some(partition.texts.find(type_id.as_str())?),
             None => None,
         };
         Some(Self {
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
 
     fn selects(&self, group: &Group) -> bool {
         let series = self.filter.series.as_ref();
-        series.is_none_or(|wanted| wanted.contains(&group.series))
-            && self.profile_type.is_none_or(|wanted| wanted == group.profile_type)
+        series.is_none_or(|ids| ids.contains(&group.series))
+            && self.profile_type.is_none_or(|type_id| type_id == group.profile_type)
     }
 }

@@ -200,22 +200,22 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
     }
     // Most profiles are far below the bounds even if repeated stacks are counted each time.
     if all.frames > MAX_FRAMES || all.text > MAX_TEXT {
-        let mut seen = HashSet::with_capacity(stack_ids.len());
+        let mut distinct = HashSet::with_capacity(stack_ids.len());
         all = Extent::default();
         for (stack, id) in stacks.iter().zip(stack_ids) {
-            if seen.insert(id) {
+            if distinct.insert(id) {
                 all.add(*stack);
             }
         }
     }
-    for (reason, what, count, bound) in [
+    for (reason, unit, count, bound) in [
         ("frames_limit", "frames", all.frames, MAX_FRAMES),
         ("frames_text_limit", "bytes of names", all.text, MAX_TEXT),
     ] {
         if count > bound {
             return Err(refused(
                 reason,
-                format!("the distinct stacks of the profile have {count} {what}, but at most {bound} are allowed"),
+                format!("the distinct stacks of the profile have {count} {unit}, but at most {bound} are allowed"),
             ));
         }
     }

@@ -367,18 +367,18 @@ fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
 
 /// Applies the new names of functions, and keeps only the last `limit` bytes of each name. 0 means no limit.
 fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
-    let cut = |text: &'a str| if limit == 0 { text } else { end_of(text, limit) };
+    let shorten = |text: &'a str| if limit == 0 { text } else { end_of(text, limit) };
     for function in &mut profile.functions {
         if let Some(name) = renamed.get(function.display_name()) {
             function.name = name;
         }
-        function.name = cut(function.name);
-        function.system_name = cut(function.system_name);
-        function.file = cut(function.file);
+        function.name = shorten(function.name);
+        function.system_name = shorten(function.system_name);
+        function.file = shorten(function.file);
     }
     for mapping in &mut profile.mappings {
-        mapping.file = cut(mapping.file);
-        mapping.build_id = cut(mapping.build_id);
+        mapping.file = shorten(mapping.file);
+        mapping.build_id = shorten(mapping.build_id);
     }
 }
 
@@ -397,15 +397,15 @@ fn symbols(mut profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (V
         .functions
         .iter()
         .map(|function| Function {
-            name: spans.of(function.display_name()),
-            file: spans.of(function.file),
+            name: spans.span_of(function.display_name()),
+            file: spans.span_of(function.file),
             start_line: i32::try_from(function.start_line).unwrap_or(0).max(0),
         })
         .collect::<Vec<_>>();
     let mappings = profile
         .mappings
         .iter()
-        .map(|mapping| (spans.of(mapping.file), spans.of(mapping.build_id)))
+        .map(|mapping| (spans.span_of(mapping.file), spans.span_of(mapping.build_id)))
         .collect();
     let code_lines = locate(&mut profile);
     let symbols = Symbols {

@@ -199,7 +199,7 @@ impl Prepared {
         /// Bytes of a distinct stack: its entry, its index entry and its last row.
         const STACK: usize = 48;
         let distinct = self.symbols.lines.len() + self.symbols.locations.len();
-        let held = self.values.len() * SAMPLE_ROW_BYTES
+        let bytes = self.values.len() * SAMPLE_ROW_BYTES
             + self.links.len() * size_of::<Link>()
             + self.series.len() * self.types.len() * GROUP
             + distinct.min(self.frames) * FRAME
@@ -207,7 +207,7 @@ impl Prepared {
             + self.stack_ids.len() * STACK
             + self.symbols.extra.len().min(self.size)
             + self.size;
-        held * 2
+        bytes * 2
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn reshape(
     let mut parts: Vec<Part> = Vec::new();
     let mut text = 0;
     for rows in series {
-        let mut of_row: Vec<(Labels, Vec<Column>)> = Vec::new();
+        let mut row_columns: Vec<(Labels, Vec<Column>)> = Vec::new();
         let mut outcomes: Vec<(Input<'_>, Option<(Labels, String)>)> = Vec::new();
         let mut dropped: Vec<u32> = Vec::new();
         for column in 0..width {
@@ -70,27 +70,28 @@ pub(super) fn reshape(
             }
             let sample_type = &profile.sample_types[column as usize];
             let input = Input::of(rules, &private, sample_type.kind, sample_type.unit);
-            let at = if let Some(at) = outcomes.iter().position(|(outcomes, _)| *outcomes == input) {
-                at
-            } else {
-                let outcome = input.outcome(rules, limits, &private, &rows.labels)?;
-                outcomes.push((input, outcome));
-                outcomes.len() - 1
-            };
-            let Some((_, Some((labels, name)))) = outcomes.get(at) else {
+            let outcome_index =
+                if let Some(outcome_index) = outcomes.iter().position(|(outcomes, _)| *outcomes == input) {
+                    outcome_index
+                } else {
+                    let outcome = input.outcome(rules, limits, &private, &rows.labels)?;
+                    outcomes.push((input, outcome));
+                    outcomes.len() - 1
+                };
+            let Some((_, Some((labels, name)))) = outcomes.get(outcome_index) else {
                 dropped.push(column);
                 continue;
             };
             let profile_type = type_of(rules, name, profile, column)?;
-            match of_row.iter_mut().find(|(known, _)| known == labels) {
+            match row_columns.iter_mut().find(|(row_labels, _)| row_labels == labels) {
                 Some((_, columns)) => columns.push((column, profile_type)),
-                None => of_row.push((labels.clone(), vec![(column, profile_type)])),
+                None => row_columns.push((labels.clone(), vec![(column, profile_type)])),
             }
         }
         dropped_values += clear(profile, &rows.samples, &dropped);
-        let last = of_row.len().saturating_sub(1);
+        let last = row_columns.len().saturating_sub(1);
         let mut samples = Some(rows.samples);
-        for (index, (labels, columns)) in of_row.into_iter().enumerate() {
+        for (index, (labels, columns)) in row_columns.into_iter().enumerate() {
             let samples = if index == last { samples.take() } else { samples.clone() };
             text += labels
                 .iter()
@@ -138,14 +139,14 @@ struct Input<'a> {
 
 impl<'a> Input<'a> {
     fn of(rules: &RelabelRules, private: &'a Labels, kind: &'a str, unit: &'a str) -> Self {
-        let given = private.get(PROFILE_NAME).unwrap_or_default();
+        let original = private.get(PROFILE_NAME).unwrap_or_default();
         let name = match rules.defaults() {
-            DefaultRules::First => default_name(given, kind),
-            DefaultRules::Last | DefaultRules::Disabled => given,
+            DefaultRules::First => default_name(original, kind),
+            DefaultRules::Last | DefaultRules::Disabled => original,
         };
         Self {
             name,
-            replaced: (name != given).then_some(given),
+            replaced: (name != original).then_some(original),
             sample_type: rules.by_type.then_some((kind, unit)),
         }
     }
@@ -241,11 +242,11 @@ fn united(parts: Vec<Part>) -> Vec<Part> {
     let mut by_labels: HashMap<Labels, usize> = HashMap::new();
     let mut united: Vec<Vec<Part>> = Vec::new();
     for part in parts {
-        let at = *by_labels.entry(part.labels.clone()).or_insert_with(|| {
+        let index = *by_labels.entry(part.labels.clone()).or_insert_with(|| {
             united.push(Vec::new());
             united.len() - 1
         });
-        united[at].push(part);
+        united[index].push(part);
     }
     united.into_iter().flat_map(one_row_a_type).collect()
 }
@@ -267,7 +268,7 @@ fn one_row_a_type(parts: Vec<Part>) -> Vec<Part> {
     let mut united: Vec<(Vec<u32>, Vec<Column>)> = Vec::new();
     for (column, mut samples) in columns {
         samples.sort_unstable();
-        match united.iter_mut().find(|(known, _)| *known == samples) {
+        match united.iter_mut().find(|(row_samples, _)| *row_samples == samples) {
             Some((_, columns)) => columns.push(column),
             None => united.push((samples, vec![column])),
         }
@@ -297,14 +298,14 @@ pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     let is_allowed = |(index, byte): (usize, u8)| {
         byte == b'_' || byte == b'.' || byte.is_ascii_alphabetic() || (index > 0 && byte.is_ascii_digit())
     };
-    if let Some((wrong, _)) = labels
+    if let Some((invalid_name, _)) = labels
         .iter()
         .find(|(name, _)| !name.bytes().enumerate().all(is_allowed))
     {
         let message = format!(
             "label name `{}` of series {} may only contain letters, digits, underscores and dots \
              (disable_label_sanitization)",
-            start_of(wrong),
+            start_of(invalid_name),
             labels.short()
         );
         return Err(Rejection::invalid("invalid_labels", message));

@@ -112,15 +112,15 @@ fn is_link(label: &SampleLabel<'_>) -> bool {
 }
 
 fn link(sample: u32, labels: &[SampleLabel<'_>], spans: &mut Spans<'_>) -> Result<Option<Link>, Rejection> {
-    let find = |wanted: &'static str| {
+    let find = |label_name: &'static str| {
         labels.iter().find_map(|label| match label {
-            SampleLabel::Text(name, value) if *name == wanted && !value.is_empty() => Some((wanted, *value)),
+            SampleLabel::Text(name, value) if *name == label_name && !value.is_empty() => Some((label_name, *value)),
             _ => None,
         })
     };
-    let mut span = |found: Option<(&str, &str)>| {
-        found.map_or(Ok(Default::default()), |(name, id)| {
-            bounds::check_link(name, id).map(|()| spans.of(id))
+    let mut span = |pair: Option<(&str, &str)>| {
+        pair.map_or(Ok(Default::default()), |(name, id)| {
+            bounds::check_link(name, id).map(|()| spans.span_of(id))
         })
     };
     let link = Link {

@@ -151,13 +151,13 @@ fn text_labels_of_samples_make_series_and_ids_stay_on_samples() {
 
 #[test]
 fn go_shapes_leave_the_names_and_long_names_keep_their_end() {
-    for (name, short) in [
+    for (name, expected) in [
         ("pkg.Map[go.shape.int_0,go.shape.string_1]", "pkg.Map"),
         ("pkg.(*T[go.shape.struct { a []int }]).Get", "pkg.(*T).Get"),
         ("a[go.shape.int].b[go.shape.int]", "a.b"),
         ("cut[go.shape.str", "cut"),
     ] {
-        assert_eq!(without_go_shapes(name).as_deref(), Some(short));
+        assert_eq!(without_go_shapes(name).as_deref(), Some(expected));
     }
     assert_eq!(without_go_shapes("pkg.Map[...]"), None);
     let limits = Limits {
@@ -186,33 +186,36 @@ fn deep_stacks_keep_their_root() {
 
 #[test]
 fn what_is_too_large_or_malformed_is_told_apart() {
-    let good = raw(LABELS, &profile(&["a"], &[1, 2, 3], vec![]));
+    let valid = raw(LABELS, &profile(&["a"], &[1, 2, 3], vec![]));
     let small = Limits {
         max_profile_size_bytes: 10,
         ..Limits::default()
     };
-    let rejection = prepare(&good, NOW_MS, &small).unwrap_err();
+    let rejection = prepare(&valid, NOW_MS, &small).unwrap_err();
     assert_eq!(
         (rejection.reason, rejection.error.kind),
         ("profile_size_limit", SinkErrorKind::TooLarge)
     );
-    let few = Limits {
+    let few_samples = Limits {
         max_profile_stacktrace_samples: 2,
         ..Limits::default()
     };
-    assert_eq!(prepare(&good, NOW_MS, &few).unwrap_err().reason, "samples_limit");
+    assert_eq!(
+        prepare(&valid, NOW_MS, &few_samples).unwrap_err().reason,
+        "samples_limit"
+    );
     let garbage = RawProfile {
         pprof: Bytes::from_static(b"\xff\xff\xff"),
-        ..good.clone()
+        ..valid.clone()
     };
     let rejection = prepare(&garbage, NOW_MS, &Limits::default()).unwrap_err();
     assert_eq!(
         (rejection.reason, rejection.error.kind),
         ("malformed_profile", SinkErrorKind::Invalid)
     );
-    let late = prepare(&good, NOW_MS + 3_700_000, &Limits::default()).unwrap_err();
+    let late = prepare(&valid, NOW_MS + 3_700_000, &Limits::default()).unwrap_err();
     assert_eq!(late.reason, "not_in_ingestion_window");
-    assert!(prepare(&good, NOW_MS + 3_700_000, &Limits::unlimited()).is_ok());
+    assert!(prepare(&valid, NOW_MS + 3_700_000, &Limits::unlimited()).is_ok());
 }
 
 #[test]
@@ -268,10 +271,10 @@ fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
     };
     let raw = raw(LABELS, columns().get());
     let limits = Limits::default();
-    let of_bytes = prepare(&raw, NOW_MS, &limits).unwrap();
-    let of_columns = prepare_decoded(&raw, columns(), NOW_MS, &limits).unwrap();
-    assert_eq!(names(&of_columns), ["main", "pkg.Map", "parse"]);
-    assert_eq!(names(&of_columns), names(&of_bytes));
+    let packed = prepare(&raw, NOW_MS, &limits).unwrap();
+    let decoded = prepare_decoded(&raw, columns(), NOW_MS, &limits).unwrap();
+    assert_eq!(names(&decoded), ["main", "pkg.Map", "parse"]);
+    assert_eq!(names(&decoded), names(&packed));
     let rows = |prepared: &Prepared| {
         (
             prepared.types.clone(),
@@ -281,7 +284,7 @@ fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
             (prepared.time_us, prepared.size, prepared.frames, prepared.zero_values),
         )
     };
-    assert_eq!(rows(&of_columns), rows(&of_bytes));
+    assert_eq!(rows(&decoded), rows(&packed));
     let small = Limits {
         max_profile_size_bytes: raw.pprof.len() - 1,
         ..limits
@@ -348,8 +351,8 @@ fn rules_drop_whole_profiles_and_types() {
     });
     two.values = vec![30, 3];
     let raw = raw(LABELS, &two);
-    let of = |rule: serde_json::Value| prepare_within(&raw, NOW_MS, &ruled(rule), usize::MAX);
-    let sample_types = |rule| of(serde_json::json!({ "sample_types": [rule] }));
+    let apply = |rule: serde_json::Value| prepare_within(&raw, NOW_MS, &ruled(rule), usize::MAX);
+    let sample_types = |rule| apply(serde_json::json!({ "sample_types": [rule] }));
     let drop =
         serde_json::json!({"action": "drop", "source_labels": ["__type__", "service_name"], "regex": "samples;shop"});
     let prepared = sample_types(drop).unwrap();
@@ -367,10 +370,10 @@ fn rules_drop_whole_profiles_and_types() {
         serde_json::json!({"sample_types": [{"action": "drop", "source_labels": ["__type__"]}]}),
         serde_json::json!({"series": [{"action": "keep", "source_labels": ["service_name"], "regex": "other"}]}),
     ] {
-        assert!(matches!(of(all), Err(Refusal::Dropped)));
+        assert!(matches!(apply(all), Err(Refusal::Dropped)));
     }
     // A rule for series may read the type, too.
-    let by_type = of(serde_json::json!({"series": [
+    let by_type = apply(serde_json::json!({"series": [
         {"source_labels": ["__type__"], "regex": "samples", "target_label": "counted", "replacement": "1"},
         {"action": "drop", "source_labels": ["__type__", "__unit__"], "separator": "/", "regex": "cpu/.*"},
     ]}));
@@ -386,7 +389,7 @@ fn the_default_rules_come_first_or_last_or_not_at_all() {
         let labels = [("__name__", name), ("service_name", "shop")];
         raw(&labels, &profile(&["f"], &[1], vec![]))
     };
-    let of = |name: &str, defaults: &str| {
+    let default_names = |name: &str, defaults: &str| {
         let limits = ruled(serde_json::json!({
             "defaults": defaults,
             "series": [
@@ -399,10 +402,11 @@ fn the_default_rules_come_first_or_last_or_not_at_all() {
         let labels = &prepared.series[0].labels;
         let (_, profile_type) = prepared.series[0].columns(&prepared.types).next().unwrap();
         let name = profile_type.as_str().split(':').next().unwrap().to_owned();
-        let seen = labels.get("seen").unwrap().to_owned();
-        (name, seen, labels.get("replaced").unwrap_or_default().to_owned())
+        let seen_name = labels.get("seen").unwrap().to_owned();
+        (name, seen_name, labels.get("replaced").unwrap_or_default().to_owned())
     };
-    let texts = |(name, seen, replaced): (&str, &str, &str)| (name.to_owned(), seen.to_owned(), replaced.to_owned());
+    let texts =
+        |(name, seen_name, replaced): (&str, &str, &str)| (name.to_owned(), seen_name.to_owned(), replaced.to_owned());
     for (name, defaults, expected) in [
         ("wall", "first", ("process_cpu", "process_cpu", "wall")),
         ("wall", "last", ("process_cpu", "wall", "")),
@@ -417,17 +421,17 @@ fn the_default_rules_come_first_or_last_or_not_at_all() {
         ("old", "first", ("wall", "old", "")),
         ("old", "last", ("process_cpu", "old", "")),
     ] {
-        assert_eq!(of(name, defaults), texts(expected), "{name} {defaults}");
+        assert_eq!(default_names(name, defaults), texts(expected), "{name} {defaults}");
     }
 }
 
 #[test]
 fn labels_are_checked_as_the_rules_leave_them() {
-    let many = (0..31).map(|number| (format!("extra_{number}"), "x".to_owned()));
+    let extra_labels = (0..31).map(|number| (format!("extra_{number}"), "x".to_owned()));
     let named =
         [("__name__", "cpu"), ("service_name", "shop")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let raw = RawProfile {
-        labels: Labels::from_pairs(named.into_iter().chain(many)),
+        labels: Labels::from_pairs(named.into_iter().chain(extra_labels)),
         ..raw(LABELS, &profile(&["f"], &[1], vec![]))
     };
     let reason = |limits: &Limits| prepare(&raw, NOW_MS, limits).unwrap_err().reason;
@@ -450,12 +454,12 @@ fn labels_are_checked_as_the_rules_leave_them() {
 #[test]
 fn names_of_labels_are_sanitised_for_whom_wants_it() {
     let sanitizes = ruled(serde_json::json!({"sanitize": true}));
-    let of = |own: &[(&str, &str)], of_sample: &'static str| {
-        let labels = vec![vec![SampleLabel::Text(of_sample, "x")]];
+    let labelled = |own: &[(&str, &str)], sample_label: &'static str| {
+        let labels = vec![vec![SampleLabel::Text(sample_label, "x")]];
         let own: Vec<_> = LABELS.iter().chain(own).copied().collect();
         raw(&own, &profile(&["f"], &[1], labels))
     };
-    let dotted = of(&[("k8s.pod", "a")], "http.route");
+    let dotted = labelled(&[("k8s.pod", "a")], "http.route");
     let prepared = prepare(&dotted, NOW_MS, &sanitizes).unwrap();
     assert_eq!(
         prepared.series[0].labels.to_string(),
@@ -466,20 +470,20 @@ fn names_of_labels_are_sanitised_for_whom_wants_it() {
     let dotted_service = raw(&labels, &profile(&["f"], &[1], vec![]));
     let prepared = prepare(&dotted_service, NOW_MS, &sanitizes).unwrap();
     assert_eq!(prepared.series[0].labels.to_string(), r#"{service_name="cart"}"#);
-    let as_they_are = prepare(&dotted, NOW_MS, &Limits::default()).unwrap();
-    assert_eq!(as_they_are.series[0].labels.get("k8s.pod"), Some("a"));
-    for (own, of_sample) in [("a.b", "a_b"), ("a_b", "a.b")] {
-        let prepared = prepare(&of(&[(own, "own")], of_sample), NOW_MS, &sanitizes).unwrap();
+    let unsanitised = prepare(&dotted, NOW_MS, &Limits::default()).unwrap();
+    assert_eq!(unsanitised.series[0].labels.get("k8s.pod"), Some("a"));
+    for (own, sample_label) in [("a.b", "a_b"), ("a_b", "a.b")] {
+        let prepared = prepare(&labelled(&[(own, "own")], sample_label), NOW_MS, &sanitizes).unwrap();
         let labels = r#"{a_b="own", service_name="shop"}"#;
-        assert_eq!(prepared.series[0].labels.to_string(), labels, "{own} {of_sample}");
+        assert_eq!(prepared.series[0].labels.to_string(), labels, "{own} {sample_label}");
     }
-    for (own, of_sample, reason) in [
+    for (own, sample_label, reason) in [
         (&[("a-b", "x")][..], "c", "invalid_labels"),
         (&[("1a", "x")], "c", "invalid_labels"),
         (&[("a", "x")], "\u{e9}", "invalid_labels"),
         (&[("a.b", "x"), ("a_b", "y")], "c", "duplicate_label_names"),
     ] {
-        let rejection = prepare(&of(own, of_sample), NOW_MS, &sanitizes).unwrap_err();
-        assert_eq!(rejection.reason, reason, "{own:?} {of_sample}");
+        let rejection = prepare(&labelled(own, sample_label), NOW_MS, &sanitizes).unwrap_err();
+        assert_eq!(rejection.reason, reason, "{own:?} {sample_label}");
     }
 }

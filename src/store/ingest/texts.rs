@@ -13,7 +13,7 @@ pub(crate) struct Spans<'a> {
     buffer: &'a Bytes,
     extra: String,
     /// Spans of the texts in `extra`, by address and length.
-    seen: HashMap<(usize, usize), Span>,
+    extra_spans: HashMap<(usize, usize), Span>,
 }
 
 impl<'a> Spans<'a> {
@@ -22,14 +22,14 @@ impl<'a> Spans<'a> {
         Self {
             buffer,
             extra: String::new(),
-            seen: HashMap::new(),
+            extra_spans: HashMap::new(),
         }
     }
 
     /// Returns the span of a text. The text must be in the buffer, or in memory that outlives this value unchanged. The
     /// buffer and the other texts together have less than 4 GiB: the buffer is one record of the log, and the other
     /// texts are shorter copies of texts in the buffer.
-    pub(super) fn of(&mut self, text: &str) -> Span {
+    pub(super) fn span_of(&mut self, text: &str) -> Span {
         if text.is_empty() {
             return Span::default();
         }
@@ -40,7 +40,7 @@ impl<'a> Spans<'a> {
             let start = offset as u32;
             return Span { start, length };
         }
-        *self.seen.entry((address, text.len())).or_insert_with(|| {
+        *self.extra_spans.entry((address, text.len())).or_insert_with(|| {
             let start = (self.buffer.len() + self.extra.len()) as u32;
             self.extra.push_str(text);
             Span { start, length }

@@ -152,7 +152,7 @@ pub(crate) async fn append(
     profiles: Vec<ReceivedProfile>,
 ) -> Vec<RefusedProfile> {
     let limits = &intake.config.limits.of(&tenant);
-    let to_prepare = |arrived| match arrived {
+    let convert = |arrived| match arrived {
         ReceivedProfile::Packed(raw) => {
             let room = ingest::announced_size(&raw, limits);
             UnpreparedProfile::Packed(raw, room)
@@ -161,7 +161,7 @@ pub(crate) async fn append(
     };
     let mut rest: Vec<PushProfile> = profiles
         .into_iter()
-        .map(to_prepare)
+        .map(convert)
         .enumerate()
         .map(|(index, profile)| PushProfile { index, profile })
         .collect();
@@ -257,9 +257,9 @@ async fn accept_group(
     let charge = wait_for(intake, group.len(), intake.budget.reserve(memory)).await?;
     let received_ms = intake.config.clock.millis();
     let difference = intake.steady.difference(&intake.config.clock);
-    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.adjusted_to(difference));
+    let (shared_intake, owned_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.adjusted_to(difference));
     let decoded = run(memory, MAX_INLINE_BYTES, move || {
-        decode(&at_work, &of_tenant, group, received_ms, &within_limits)
+        decode(&shared_intake, &owned_tenant, group, received_ms, &within_limits)
     })
     .await?;
     let refused = decoded
@@ -284,12 +284,12 @@ async fn accept_group(
             oversized: larger,
         });
     }
-    let held = decoded.accepted.iter().map(AcceptedProfile::bytes).sum();
-    let charge = wait_for(intake, decoded.accepted.len(), intake.budget.adjust(charge, held)).await?;
+    let held_bytes = decoded.accepted.iter().map(AcceptedProfile::bytes).sum();
+    let charge = wait_for(intake, decoded.accepted.len(), intake.budget.adjust(charge, held_bytes)).await?;
     let record_bytes: usize = decoded.accepted.iter().map(|one| one.raw.pprof.len()).sum();
-    let (at_work, tenant) = (intake.clone(), tenant.clone());
+    let (shared_intake, tenant) = (intake.clone(), tenant.clone());
     let waiting = run(record_bytes, MAX_COPY_BYTES, move || {
-        queue(&at_work, tenant, decoded.accepted, charge)
+        queue(&shared_intake, tenant, decoded.accepted, charge)
     })
     .await?;
     Ok(GroupOutcome {
@@ -309,10 +309,10 @@ fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
     if let Some((reason, message)) = intake.unavailable() {
         return refuse(reason, unavailable(message));
     }
-    let (held, limit) = (intake.published.head_bytes(), intake.config.head_limit_bytes);
-    if held > limit {
+    let (head_bytes, limit) = (intake.published.head_bytes(), intake.config.head_limit_bytes);
+    if head_bytes > limit {
         let message =
-            format!("profiles in memory take {held} bytes, but at most {limit} are allowed: retry after a flush");
+            format!("profiles in memory take {head_bytes} bytes, but at most {limit} are allowed: retry after a flush");
         return refuse("head_limit", unavailable(message));
     }
     Ok(())
@@ -452,8 +452,8 @@ impl Intake {
         if let Some(failure) = self.log.failure() {
             return Some(("log_unavailable", failure.to_string()));
         }
-        let stuck = self.metrics.waits.log_is_stuck(self.config.stuck_after)?;
-        Some((REASON_LOG_STALLED, stuck))
+        let message = self.metrics.waits.log_is_stuck(self.config.stuck_after)?;
+        Some((REASON_LOG_STALLED, message))
     }
 
     /// True while appends should wait: the heads exceed twice the size of a flush, and the store accepts profiles.

@@ -14,9 +14,9 @@ use bytes::Bytes;
 use crate::store::common::error::StoreError;
 use alluvium_base::{file, segment};
 
-/// Place of a record in the log: its segment and its index.
+/// Position of a record in the log: its segment and its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct RecordPlace {
+pub(crate) struct RecordPosition {
     pub(crate) segment: u64,
     /// Index of the record in the segment, from 0.
     pub(crate) record: u64,
@@ -25,22 +25,22 @@ pub(crate) struct RecordPlace {
 /// A damaged record and the reason.
 #[derive(Debug, Clone)]
 pub(crate) struct DamagedRecord {
-    pub(crate) place: RecordPlace,
+    pub(crate) position: RecordPosition,
     pub(crate) payload: Bytes,
     pub(crate) reason: String,
 }
 
 /// Writes a record to its own file, and the reason to a second file. Both files are durable when the function returns.
 /// Writing the same record again changes nothing.
-pub(crate) fn save_damaged(folder: &Path, bad: &DamagedRecord) -> Result<PathBuf, StoreError> {
-    let RecordPlace { segment, record } = bad.place;
+pub(crate) fn save_damaged(folder: &Path, damaged: &DamagedRecord) -> Result<PathBuf, StoreError> {
+    let RecordPosition { segment, record } = damaged.position;
     let path = folder.join(format!("{segment:012}-{record}.damaged"));
     let mut bytes = segment::MAGIC.to_vec();
-    segment::encode_record(&bad.payload, &mut bytes);
+    segment::encode_record(&damaged.payload, &mut bytes);
     let reason = path.with_extension("damaged.txt");
     file::replace(&path, &bytes).map_err(StoreError::io("write a damaged record to", &path))?;
-    file::replace(&reason, format!("{}\n", bad.reason).as_bytes()).map_err(StoreError::io("write", &reason))?;
-    tracing::error!(segment, record, reason = bad.reason, file = %path.display(), "damaged record moved to a file");
+    file::replace(&reason, format!("{}\n", damaged.reason).as_bytes()).map_err(StoreError::io("write", &reason))?;
+    tracing::error!(segment, record, reason = damaged.reason, file = %path.display(), "damaged record moved to a file");
     Ok(path)
 }
 

@@ -95,24 +95,24 @@ pub(crate) fn rewrite_segment(path: &Path, faults: &Faults) -> Result<(), StoreE
 fn rewrite_content(file: &File, path: &Path) -> io::Result<()> {
     let length = durable_length(file, path)?;
     let mut buffer = vec![0; 1 << 20];
-    let mut at = 0;
-    while at < length {
-        let part = &mut buffer[..(length - at).min(1 << 20) as usize];
-        file.read_exact_at(part, at)?;
-        file.write_all_at(part, at)?;
-        at += part.len() as u64;
+    let mut offset = 0;
+    while offset < length {
+        let part = &mut buffer[..(length - offset).min(1 << 20) as usize];
+        file.read_exact_at(part, offset)?;
+        file.write_all_at(part, offset)?;
+        offset += part.len() as u64;
     }
     Ok(())
 }
 
 /// Cuts an unfinished write of `bytes` bytes off a segment. The cut is durable when the function returns.
 pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
-    let cut = || {
+    let truncate = || {
         let file = File::options().write(true).open(path)?;
         file.set_len(file.metadata()?.len().saturating_sub(bytes))?;
         file.sync_all()
     };
-    cut().map_err(StoreError::io("cut", path))
+    truncate().map_err(StoreError::io("cut", path))
 }
 
 /// Returns the length of a segment. If the segment has a `.cut` file, the refused records at its end do not count.

@@ -49,11 +49,11 @@ pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits
         Some(_) => Writer::of_version(WITH_RULES, received_ms),
         None => Writer::new(received_ms),
     };
-    for cut in [
+    for limit in [
         limits.max_profile_stacktrace_depth,
         limits.max_profile_symbol_value_length,
     ] {
-        writer.number(u32::try_from(cut).unwrap_or(u32::MAX));
+        writer.number(u32::try_from(limit).unwrap_or(u32::MAX));
     }
     writer.text(tenant.as_str());
     if let Some(rules) = rules {
@@ -63,14 +63,14 @@ pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits
 }
 
 /// Decodes a record. The pprof bytes share memory with `payload`.
-pub(in crate::store) fn decode(payload: &Bytes, known: &mut KnownRules) -> Result<Record, RecordError> {
+pub(in crate::store) fn decode(payload: &Bytes, known_rules: &mut KnownRules) -> Result<Record, RecordError> {
     let mut reader = Reader::up_to(WITH_RULES, payload)?;
     Ok(Record {
         received_ms: reader.time_ms,
         cuts: [reader.number()?, reader.number()?],
         tenant: reader.text()?.parse().map_err(|_| RecordError::Tenant)?,
         rules: match reader.version {
-            WITH_RULES => known.of(reader.text()?).map_err(|_| RecordError::Rules)?,
+            WITH_RULES => known_rules.rules_of(reader.text()?).map_err(|_| RecordError::Rules)?,
             _ => None,
         },
         profile: reader.finish()?,
@@ -100,9 +100,9 @@ mod tests {
         assert_eq!(record.profile.labels, labels);
         assert_eq!(&*record.profile.id, "7b1d");
         assert_eq!(record.profile.pprof, b"\x1f\x8b\0".as_slice());
-        let mut again = encode_header(&record.tenant, 1_700_000_000_123, &record.limits(), &record.profile);
-        again.extend_from_slice(&record.profile.pprof);
-        assert_eq!(again, OLD);
+        let mut encoded = encode_header(&record.tenant, 1_700_000_000_123, &record.limits(), &record.profile);
+        encoded.extend_from_slice(&record.profile.pprof);
+        assert_eq!(encoded, OLD);
     }
 
     #[test]
@@ -122,8 +122,8 @@ mod tests {
         };
         let mut bytes = encode_header(&tenant_id("t"), 7, &limits, &profile);
         bytes.extend_from_slice(&profile.pprof);
-        let mut known = KnownRules::default();
-        let record = decode(&bytes.into(), &mut known).unwrap();
+        let mut known_rules = KnownRules::default();
+        let record = decode(&bytes.into(), &mut known_rules).unwrap();
         assert_eq!(record.limits().rules, limits.rules);
         assert_eq!(
             (record.profile.labels, record.profile.pprof),

@@ -72,7 +72,7 @@ impl Segment {
 
     /// Creates a placeholder with `number`, for a log whose next segment could not be created. The log never writes to
     /// the placeholder.
-    pub(crate) fn none(number: u64) -> io::Result<Self> {
+    pub(crate) fn placeholder(number: u64) -> io::Result<Self> {
         Ok(Self {
             number,
             file: File::open("/dev/null")?,

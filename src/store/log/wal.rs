@@ -92,8 +92,9 @@ impl<T: Send + 'static> Log<T> {
                     refuses profiles until there is room for the write-ahead log");
                 metrics.log_failures.inc();
                 let reason = format!("the store is read-only because it cannot create the write-ahead log: {error}");
-                let none = Segment::none(number.saturating_sub(1)).map_err(StoreError::io("create", &path))?;
-                (none, Some(reason.into()))
+                let placeholder =
+                    Segment::placeholder(number.saturating_sub(1)).map_err(StoreError::io("create", &path))?;
+                (placeholder, Some(reason.into()))
             }
             Err(error) => return Err(StoreError::io("create", &path)(error)),
         };

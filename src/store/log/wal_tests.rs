@@ -12,8 +12,8 @@ use alluvium_telemetry::metrics::Scope;
 struct FullDisk(AtomicBool, FaultPoint);
 
 impl FaultHook for FullDisk {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        if place == self.1 && self.0.load(Ordering::SeqCst) {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        if point == self.1 && self.0.load(Ordering::SeqCst) {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         Ok(())
@@ -33,7 +33,7 @@ fn durable(events: &LogEvents<u32>, count: usize) -> Vec<u32> {
     let mut items = Vec::new();
     while items.len() < count {
         match events.recv_timeout(Duration::from_secs(10)).unwrap() {
-            LogEvent::Durable(more) => items.extend(more),
+            LogEvent::Durable(batch) => items.extend(batch),
             LogEvent::Failed(_, reason) => panic!("{reason}"),
             LogEvent::Rotated(..) => panic!("unexpected rotation"),
         }
@@ -63,18 +63,18 @@ fn a_rotation_splits_the_order() {
     let (log, events) = open(folder.path(), 1, Faults::default());
     log.append(&[[b"a", b""]], 1).map_err(|_| ()).unwrap();
     let reader = std::thread::spawn(move || {
-        let mut seen = Vec::new();
+        let mut log_order = Vec::new();
         while let Ok(event) = events.recv() {
             match event {
-                LogEvent::Durable(items) => seen.extend(items),
+                LogEvent::Durable(items) => log_order.extend(items),
                 LogEvent::Rotated(number, reply) => {
-                    seen.push(1000 + number as u32);
+                    log_order.push(1000 + number as u32);
                     reply.send(number).unwrap();
                 }
                 LogEvent::Failed(..) => panic!(),
             }
         }
-        seen
+        log_order
     });
     assert_eq!(log.rotate().unwrap(), 1);
     log.append(&[[b"b", b""]], 2).map_err(|_| ()).unwrap();
@@ -85,9 +85,9 @@ fn a_rotation_splits_the_order() {
 
 #[test]
 fn a_full_disk_refuses_and_heals_by_itself() {
-    for place in [FaultPoint::LogWrite, FaultPoint::LogSync] {
+    for point in [FaultPoint::LogWrite, FaultPoint::LogSync] {
         let folder = tempfile::tempdir().unwrap();
-        let disk = Arc::new(FullDisk(AtomicBool::new(false), place));
+        let disk = Arc::new(FullDisk(AtomicBool::new(false), point));
         let (log, events) = open(folder.path(), 1, Faults::new(disk.clone()));
         log.append(&[[b"kept", b""]], 1).map_err(|_| ()).unwrap();
         durable(&events, 1);

@@ -106,24 +106,24 @@ impl Exchanger {
                 return Err(error);
             }
         }
-        let gone = exchanges.iter().flat_map(|exchange| &exchange.removed);
-        let gone = gone.map(|file| file.path.as_str()).collect();
+        let removed = exchanges.iter().flat_map(|exchange| &exchange.removed);
+        let removed = removed.map(|file| file.path.as_str()).collect();
         let added = exchanges
             .iter()
             .flat_map(|exchange| exchange.added.iter().map(|file| file.entry(exchange.table)));
-        publication.exchanged(&gone, added);
+        publication.exchanged(&removed, added);
         Ok(())
     }
 
     fn commit(&mut self, exchange: &Exchange) -> Result<(), StoreError> {
         let table = exchange.table;
-        let gone: HashSet<String> = exchange.removed.iter().map(|file| file.path.clone()).collect();
+        let removed: HashSet<String> = exchange.removed.iter().map(|file| file.path.clone()).collect();
         let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
             return Err(StoreError::Closed);
         };
         let mut attempt = 1;
         let replaced = loop {
-            match delta.replace(&gone, &exchange.added, exchange.operation) {
+            match delta.replace(&removed, &exchange.added, exchange.operation) {
                 Ok(replaced) => break replaced,
                 Err(error) if attempt < COMMIT_ATTEMPTS => {
                     tracing::warn!(error = %error, attempt, "cannot commit an exchange of files, trying again");
@@ -180,8 +180,8 @@ impl Exchanger {
     /// Makes the log entries of some tables durable, because an earlier process may have been killed before it synced
     /// them.
     pub(super) fn make_durable(&self, tables: &[Table]) -> Result<(), StoreError> {
-        let mut meant = self.tables.iter().filter(|delta| tables.contains(&delta.table()));
-        meant.try_for_each(DeltaTable::make_durable)
+        let mut selected = self.tables.iter().filter(|delta| tables.contains(&delta.table()));
+        selected.try_for_each(DeltaTable::make_durable)
     }
 
     /// Returns the real cause of a failed job. If a file is missing and the table no longer lists it, the cause is
@@ -229,10 +229,11 @@ pub(crate) fn remove_unnamed(
     if root.bucket().is_some() {
         return Ok(0);
     }
-    let mut done = Vacuumed::default();
-    let ours = |file: &vacuum::DeadFile| file.removed.is_none() && MergedName::is_of(&file.path, writer);
+    let mut vacuumed = Vacuumed::default();
+    let is_uncommitted =
+        |file: &vacuum::DeadFile| file.removed.is_none() && MergedName::is_written_by(&file.path, writer);
     let mut dead = vacuum::dead_files(root, table, live, &mut Removals::default())?;
-    dead.retain(ours);
+    dead.retain(is_uncommitted);
     for file in &mut dead {
         file.modified = SystemTime::UNIX_EPOCH;
     }
@@ -242,7 +243,7 @@ pub(crate) fn remove_unnamed(
         table,
         (SystemTime::now(), Duration::ZERO),
         faults,
-        &mut done,
+        &mut vacuumed,
     )?;
-    Ok(done.files)
+    Ok(vacuumed.files)
 }

@@ -61,8 +61,8 @@ impl Jobs {
     }
 
     /// Sets the files that jobs must leave unchanged because waiting deletions need them.
-    pub(super) fn hold(&mut self, held: FileHold) {
-        self.hold = held;
+    pub(super) fn hold(&mut self, hold: FileHold) {
+        self.hold = hold;
     }
 
     /// Runs the merges that are due under `policy`.
@@ -125,11 +125,11 @@ impl Jobs {
     /// Returns true if a file is readable and no deletion needs it unchanged.
     pub(super) fn may_rewrite(&self, file: &FileEntry) -> bool {
         let is_held = match &self.hold {
-            FileHold::Only(held) => held.has(&file.path),
+            FileHold::Only(files) => files.has(&file.path),
             FileHold::All => true,
         };
-        let until = self.unreadable.get(&file.path);
-        !is_held && until.is_none_or(|until| Instant::now() >= *until)
+        let retry_time = self.unreadable.get(&file.path);
+        !is_held && retry_time.is_none_or(|retry_time| Instant::now() >= *retry_time)
     }
 
     /// Excludes an unreadable input from further jobs for a while, so that other files are still merged. If a bucket

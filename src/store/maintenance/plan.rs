@@ -191,7 +191,7 @@ impl<'a> Day<'a> {
         // If an eager merge can read all files at once, it merges them as after the end of the day. A merge by
         // hour would only write intermediate files, which would be merged again immediately.
         if self.policy.is_eager && self.files.len() <= max_inputs {
-            return self.merges_of_the_whole();
+            return self.merges_of_day();
         }
         let mut flushed: Vec<&FileEntry> = self.files.iter().copied().filter(|file| level(file) == 0).collect();
         if flushed.len() >= self.policy.min_files {
@@ -232,11 +232,11 @@ impl<'a> Day<'a> {
         if !merges.is_empty() || !self.is_over {
             return merges;
         }
-        self.merges_of_the_whole()
+        self.merges_of_day()
     }
 
     /// Plans merges of all files of the day, up to the target size.
-    fn merges_of_the_whole(&self) -> Vec<Merge<'a>> {
+    fn merges_of_day(&self) -> Vec<Merge<'a>> {
         let policy = self.policy;
         let merged_size = |file: &FileEntry| match level(file) {
             0 => file.size / FLUSHED_SHRINKS,
@@ -297,14 +297,14 @@ mod tests {
             rows: 1,
             tenant: tenant_id("t"),
             day: 20_778,
-            time: Some(Bounds::new(at(minutes.0), at(minutes.1))),
+            time: Some(Bounds::new(time_at(minutes.0), time_at(minutes.1))),
             profile_type: None,
             series: None,
             checksum: None,
         }
     }
 
-    fn at(minutes: i64) -> i64 {
+    fn time_at(minutes: i64) -> i64 {
         20_778 * DAY_US + minutes * 60_000_000
     }
 
@@ -327,9 +327,9 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(summary(&compactions(&files, at(40), &policy)), []);
+        assert_eq!(summary(&compactions(&files, time_at(40), &policy)), []);
         files.push(file(Table::Samples, "000000000008-1-w.parquet", (35, 40), 100));
-        assert_eq!(summary(&compactions(&files, at(40), &policy)), [(8, 1, true)]);
+        assert_eq!(summary(&compactions(&files, time_at(40), &policy)), [(8, 1, true)]);
     }
 
     #[test]
@@ -340,10 +340,10 @@ mod tests {
             file(Table::Samples, "000000000009-1-w.parquet", (40, 58), 100),
             file(Table::Samples, "000000000010-1-w.parquet", (61, 70), 100),
         ];
-        assert_eq!(summary(&compactions(&files, at(70), &policy)), []);
-        assert_eq!(summary(&compactions(&files, at(76), &policy)), [(2, 2, false)]);
+        assert_eq!(summary(&compactions(&files, time_at(70), &policy)), []);
+        assert_eq!(summary(&compactions(&files, time_at(76), &policy)), [(2, 2, false)]);
         let merged = [file(Table::Samples, "c2-0-a-w.parquet", (0, 58), 200)];
-        assert_eq!(summary(&compactions(&merged, at(600), &policy)), []);
+        assert_eq!(summary(&compactions(&merged, time_at(600), &policy)), []);
     }
 
     #[test]
@@ -359,8 +359,8 @@ mod tests {
                 )
             })
             .collect();
-        let now = at(26 * 60);
-        assert_eq!(summary(&compactions(&files, at(23 * 60), &policy)), []);
+        let now = time_at(26 * 60);
+        assert_eq!(summary(&compactions(&files, time_at(23 * 60), &policy)), []);
         let jobs = compactions(&files, now, &policy);
         assert_eq!(
             summary(&jobs),
@@ -369,7 +369,7 @@ mod tests {
                 .chain([(4, 3, false)])
                 .collect::<Vec<_>>()
         );
-        let done: Vec<FileEntry> = (0..5)
+        let merged: Vec<FileEntry> = (0..5)
             .map(|part| {
                 file(
                     Table::Samples,
@@ -379,7 +379,7 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(summary(&compactions(&done, now, &policy)), []);
+        assert_eq!(summary(&compactions(&merged, now, &policy)), []);
     }
 
     #[test]
@@ -395,9 +395,9 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(summary(&compactions(&files, at(40), &policy)), [(20, 3, false)]);
+        assert_eq!(summary(&compactions(&files, time_at(40), &policy)), [(20, 3, false)]);
         let merged = [file(Table::Samples, "c3-0-a-w.parquet", (0, 80), 13 << 20)];
-        assert_eq!(summary(&compactions(&merged, at(40), &policy)), []);
+        assert_eq!(summary(&compactions(&merged, time_at(40), &policy)), []);
     }
 
     #[test]
@@ -408,6 +408,6 @@ mod tests {
             .collect();
         files.push(file(Table::Stacks, "c1-0-a-w.parquet", (0, 0), 1500));
         files.push(file(Table::Stacks, "c1-0-b-w.parquet", (0, 0), 1 << 20));
-        assert_eq!(summary(&compactions(&files, at(40), &policy)), [(9, 1, false)]);
+        assert_eq!(summary(&compactions(&files, time_at(40), &policy)), [(9, 1, false)]);
     }
 }

@@ -81,7 +81,7 @@ impl Maintainer {
         let config = self.worker.config.clone();
         let config = &config.maintenance;
         let mut next_round = Instant::now() + config.interval;
-        let wait = |until: Instant| until.saturating_duration_since(Instant::now());
+        let wait = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
         while let Some(requests) = requests.next(|| lifecycle.is_stopped(), || wait(next_round)) {
             let _working = waits.begin();
             if requests.is_empty() {
@@ -115,8 +115,8 @@ impl Maintainer {
                 self.jobs.forget_unreadable();
                 self.worker.tables.resolve_uncertain()?;
                 let deleted = (self.worker).retry(|worker| {
-                    let (held, deleted) = self.deletions.finish(worker, true, &mut report);
-                    self.jobs.hold(held);
+                    let (hold, deleted) = self.deletions.finish(worker, true, &mut report);
+                    self.jobs.hold(hold);
                     deleted
                 });
                 let policy = self.worker.config.maintenance.merging().eager();
@@ -141,8 +141,8 @@ impl Maintainer {
         let config = &config.maintenance;
         // A failure must not prevent the other tasks. Otherwise one unreadable file would let the tables grow without
         // end.
-        let (held, deleted) = self.deletions.finish(&mut self.worker, requested, &mut report);
-        self.jobs.hold(held);
+        let (hold, deleted) = self.deletions.finish(&mut self.worker, requested, &mut report);
+        self.jobs.hold(hold);
         let mut retired = Ok(());
         if may_delete {
             retired = self.apply_retention(cpu_share, &mut report);
@@ -178,7 +178,7 @@ impl Maintainer {
         let split = jobs.run(worker, splits, cpu_share, report);
         let files = jobs.rewritable(worker);
         let coarser = aging::downsamples(&files, worker.now_us(), &config.aging, &config.merging());
-        let thinned = jobs.run(worker, coarser, cpu_share, report);
-        worse_result(split, thinned.map(|_| ())).map(|_| ())
+        let downsampled = jobs.run(worker, coarser, cpu_share, report);
+        worse_result(split, downsampled.map(|_| ())).map(|_| ())
     }
 }

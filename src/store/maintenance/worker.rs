@@ -216,24 +216,24 @@ pub(super) fn worse_result<T>(one: Result<T, StoreError>, other: Result<(), Stor
 /// Limits work to a share of the time.
 struct Budget {
     share: f64,
-    since: Instant,
+    start: Instant,
 }
 
 impl Budget {
     fn new(share: f64) -> Self {
         Self {
             share: share.clamp(0.01, 1.0),
-            since: Instant::now(),
+            start: Instant::now(),
         }
     }
 
     /// If the work has lasted for [`WORK_PERIOD`], waits until the work is within its share of the time. The wait takes
     /// at most one second.
     fn throttle(&mut self) {
-        let worked = self.since.elapsed();
+        let worked = self.start.elapsed();
         if self.share < 1.0 && worked >= WORK_PERIOD {
             std::thread::sleep(worked.mul_f64(1.0 / self.share - 1.0).min(Duration::from_secs(1)));
-            self.since = Instant::now();
+            self.start = Instant::now();
         }
     }
 }
@@ -260,9 +260,9 @@ mod tests {
             ("failed", "ok", "failed"),
             ("closed", "failed", "closed"),
         ] {
-            let found = worse_result(result(one), result(other));
+            let worse = worse_result(result(one), result(other));
             assert_eq!(
-                format!("{found:?}"),
+                format!("{worse:?}"),
                 format!("{:?}", result(expected)),
                 "{one}, {other}"
             );

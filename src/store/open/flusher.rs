@@ -93,7 +93,7 @@ impl Flusher {
             }
             let wants_sync = |caller: &Caller| result.is_ok() && caller.wants_sync;
             let (waiting, callers) = callers.into_iter().partition::<Vec<Caller>, _>(wants_sync);
-            self.flushes.done(callers, result);
+            self.flushes.finish(callers, result);
             if !waiting.is_empty() {
                 Flushes::respond(waiting, sync.run(&self.published, &mut self.tables));
             }
@@ -129,7 +129,7 @@ impl Flusher {
             Err(error) if error.may_be_data_error() => {
                 // The tables already contain the older segments, which may still exist because their deletion failed.
                 let first = self.tables.committed()?.into_iter().min().unwrap_or(0) + 1;
-                let Some(rest) = self.without_bad_records(&generation, first)? else {
+                let Some(rest) = self.rebuild_generation(&generation, first)? else {
                     return Err(error);
                 };
                 self.flush_generation(&rest, progress)
@@ -140,13 +140,19 @@ impl Flusher {
 
     /// Rebuilds the generation from the log without the records that cannot be written, and publishes it to queries.
     /// Returns `None` if there are no such records.
-    fn without_bad_records(&self, generation: &Generation, first: u64) -> Result<Option<Generation>, StoreError> {
+    fn rebuild_generation(&self, generation: &Generation, first: u64) -> Result<Option<Generation>, StoreError> {
         let range = first..=generation.last_segment;
-        let bad = isolate::isolate(&self.log_folder, &range, &self.config.faults)?;
-        if bad.is_empty() {
+        let damaged_records = isolate::isolate(&self.log_folder, &range, &self.config.faults)?;
+        if damaged_records.is_empty() {
             return Ok(None);
         }
-        let head = isolate::without(&self.log_folder, &range, self.published.known(), &bad, &self.metrics)?;
+        let head = isolate::head_without(
+            &self.log_folder,
+            &range,
+            self.published.known(),
+            &damaged_records,
+            &self.metrics,
+        )?;
         let rest = Generation {
             head: Arc::new(head),
             last_segment: generation.last_segment,

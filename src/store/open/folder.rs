@@ -92,18 +92,18 @@ pub(crate) fn check_version(dir: &Path) -> Result<Option<u32>, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(StoreError::io("read", &path)(error)),
     };
-    let found: u32 = text.trim().parse().map_err(|_| StoreError::Damaged {
+    let version: u32 = text.trim().parse().map_err(|_| StoreError::Damaged {
         path: path.clone(),
         reason: format!("`{}` is not a layout version", text.trim()),
     })?;
-    if found > LAYOUT_VERSION {
+    if version > LAYOUT_VERSION {
         return Err(StoreError::NewerLayout {
             path: dir.to_owned(),
-            found,
+            version,
             known: LAYOUT_VERSION,
         });
     }
-    Ok(Some(found))
+    Ok(Some(version))
 }
 
 /// Returns the writer's identity, if the folder has one.

@@ -23,7 +23,7 @@ use crate::store::flush::write::{Generation, Progress, Tables};
 use crate::store::head::batch::{Batch, ReplayError};
 use crate::store::head::repeats::Repeats;
 use crate::store::head::{Head, KnownStacks};
-use crate::store::log::damaged::{DamagedRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPosition};
 use crate::store::log::reader;
 use crate::store::log::reader::{UnreadableBytes, read};
 use crate::store::log::{damaged, wal};
@@ -112,13 +112,13 @@ fn finish(
     tables: &mut Tables,
     (metrics, repeats): (&Metrics, &Repeats),
 ) -> Result<Option<Generation>, StoreError> {
-    let none = Arc::<KnownStacks>::default();
+    let no_stacks = Arc::<KnownStacks>::default();
     let last_segment = *range.end();
-    let within = |number: &u64| range.contains(number);
-    let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(within).collect();
+    let is_covered = |number: &u64| range.contains(number);
+    let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(is_covered).collect();
     let generation = Generation {
         // The flush has ended the last segment, so no segment may end in an unfinished write.
-        head: Arc::new(head_of(folder, (segments, None), &none, (metrics, repeats))?),
+        head: Arc::new(head_of(folder, (segments, None), &no_stacks, (metrics, repeats))?),
         last_segment,
     };
     let error = match tables.commit(&generation, &mut Progress::new()) {
@@ -130,11 +130,11 @@ fn finish(
         }
         Err(error) => return Err(error),
     };
-    let bad = isolate::isolate(folder, &range, &tables.faults)?;
-    if bad.is_empty() {
+    let damaged_records = isolate::isolate(folder, &range, &tables.faults)?;
+    if damaged_records.is_empty() {
         return Err(error);
     }
-    let head = isolate::without(folder, &range, &none, &bad, metrics)?;
+    let head = isolate::head_without(folder, &range, &no_stacks, &damaged_records, metrics)?;
     let rest = Generation {
         head: Arc::new(head),
         last_segment,
@@ -148,8 +148,8 @@ fn finish(
 fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
     for table in tables.tables.iter().filter(|table| table.table() == Table::Samples) {
         let is_committed = table.committed(&tables.writer)? == Some(last as i64);
-        let of_it = |file: &FileEntry| files::FileName::segment_of(&file.path, &tables.writer) == Some(last);
-        if is_committed && !table.files()?.iter().any(of_it) {
+        let is_last_flush = |file: &FileEntry| files::FileName::segment_of(&file.path, &tables.writer) == Some(last);
+        if is_committed && !table.files()?.iter().any(is_last_flush) {
             let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
             return Err(StoreError::io("finish a flush to", &table.location())(full));
         }
@@ -176,9 +176,9 @@ fn head_of(
     known: &Arc<KnownStacks>,
     (metrics, repeats): (&Metrics, &Repeats),
 ) -> Result<Head, StoreError> {
-    let mut bad: BTreeMap<RecordPlace, DamagedRecord> = BTreeMap::new();
+    let mut damaged_records: BTreeMap<RecordPosition, DamagedRecord> = BTreeMap::new();
     loop {
-        let skipped = bad.keys().copied().collect();
+        let skipped = damaged_records.keys().copied().collect();
         let head = Head::new(known.clone());
         let mut replayed = Vec::new();
         let mut applied = Ok(());
@@ -194,16 +194,16 @@ fn head_of(
         }
         if let Err(record) = applied {
             // The head may hold a part of the record, so the head is built again without the record.
-            bad.insert(record.place, record);
+            damaged_records.insert(record.position, record);
             continue;
         }
-        bad.extend(
+        damaged_records.extend(
             replayed
                 .iter_mut()
                 .flat_map(|one| one.unreadable.drain(..))
-                .map(|record| (record.place, record)),
+                .map(|record| (record.position, record)),
         );
-        for record in bad.values() {
+        for record in damaged_records.values() {
             damaged::save_damaged(folder, record)?;
             metrics.records_put_aside.inc();
             metrics.damaged_bytes.inc_by(record.payload.len() as u64);
@@ -270,7 +270,7 @@ fn replay(
     folder: &Path,
     number: u64,
     head: &Head,
-    (skipped, repeats): (&BTreeSet<RecordPlace>, &Repeats),
+    (skipped, repeats): (&BTreeSet<RecordPosition>, &Repeats),
 ) -> Result<ReplayResult, ReplayError> {
     let mut batch = Batch::new(number, head, skipped).known_to(repeats);
     let mut failed = Ok(());

@@ -130,7 +130,7 @@ impl Tenants {
         profile: &Prepared,
         now: Duration,
     ) -> Result<(), Rejection> {
-        let usage = self.of(tenant, limits, now);
+        let usage = self.usage_of(tenant, limits, now);
         usage.check_rate(limits, now)?;
         if limits.max_active_series > 0 {
             let ids = profile.series.iter().map(|series| series.id);
@@ -141,7 +141,7 @@ impl Tenants {
         Ok(())
     }
 
-    fn of(&mut self, tenant: &TenantId, limits: &Limits, now: Duration) -> &mut Usage {
+    fn usage_of(&mut self, tenant: &TenantId, limits: &Limits, now: Duration) -> &mut Usage {
         if self.usage.len() >= self.sweep_at.max(FEW_TENANTS) && !self.usage.contains_key(tenant) {
             self.usage.retain(|_, usage| now.saturating_sub(usage.last_seen) < IDLE);
             self.sweep_at = 2 * self.usage.len();

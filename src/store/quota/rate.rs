@@ -42,12 +42,12 @@ mod tests {
 
     #[test]
     fn a_large_profile_is_paid_for_by_the_time_after_it() {
-        let at = Duration::from_secs;
-        let mut rate = Rate::new(100, at(0));
-        assert!(rate.has_room(50, 100, at(0)));
+        let seconds = Duration::from_secs;
+        let mut rate = Rate::new(100, seconds(0));
+        assert!(rate.has_room(50, 100, seconds(0)));
         rate.take(300);
-        assert!(!rate.has_room(50, 100, at(4)), "a debt of 200 bytes takes 4 s");
-        assert!(rate.has_room(50, 100, at(5)));
+        assert!(!rate.has_room(50, 100, seconds(4)), "a debt of 200 bytes takes 4 s");
+        assert!(rate.has_room(50, 100, seconds(5)));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl ActiveSeries {
     fn search(&mut self, now: Duration) {
         if self
             .searched
-            .is_some_and(|at| now.saturating_sub(at) < MIN_SEARCH_INTERVAL)
+            .is_some_and(|time| now.saturating_sub(time) < MIN_SEARCH_INTERVAL)
         {
             return;
         }
@@ -71,8 +71,8 @@ mod tests {
         assert_eq!(series.admit(ids(3..7), now, 10), Ok(()));
         assert_eq!(series.admit(ids(9..11), now, 10), Err(10));
         assert_eq!(series.admit(ids(10..11), now, 11), Ok(()), "the limit was raised");
-        let twice = ids(11..12).chain(ids(11..12));
-        assert_eq!(series.admit(twice, now, 12), Ok(()), "one series in two parts");
+        let repeated_ids = ids(11..12).chain(ids(11..12));
+        assert_eq!(series.admit(repeated_ids, now, 12), Ok(()), "one series in two parts");
     }
 
     #[test]

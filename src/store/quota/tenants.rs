@@ -100,10 +100,14 @@ impl TenantPlaces {
             );
             return refuse("tenant_limit", message);
         }
-        let lately = self.new.iter().filter(|at| now.saturating_sub(**at) < MINUTE).count();
-        if rules.new_per_minute > 0 && lately >= rules.new_per_minute {
+        let recent_tenants = self
+            .new
+            .iter()
+            .filter(|time| now.saturating_sub(**time) < MINUTE)
+            .count();
+        if rules.new_per_minute > 0 && recent_tenants >= rules.new_per_minute {
             let message = format!(
-                "the tenant `{tenant}` is new, and the server has already accepted {lately} other new tenants \
+                "the tenant `{tenant}` is new, and the server has already accepted {recent_tenants} other new tenants \
                  within a minute, which is the maximum: try again later, or raise tenants.new_per_minute in the \
                  configuration of the server"
             );
@@ -130,7 +134,7 @@ impl TenantPlaces {
     fn search(&mut self, now: Duration, stored: impl FnOnce() -> HashSet<TenantId>) {
         if self
             .searched
-            .is_some_and(|at| now.saturating_sub(at) < MIN_SEARCH_INTERVAL)
+            .is_some_and(|time| now.saturating_sub(time) < MIN_SEARCH_INTERVAL)
         {
             return;
         }
@@ -163,10 +167,13 @@ mod tests {
     #[test]
     fn a_new_tenant_needs_a_free_place_and_those_that_are_stored_have_theirs() {
         let mut places = TenantPlaces::default();
-        let at = Duration::from_secs;
+        let seconds = Duration::from_secs;
         let rules = rules(2, 0);
-        let mut check =
-            |id: &str, now: u64, ids: &[&str]| places.check(&tenant_id(id), &rules, at(now), || stored(ids)).is_ok();
+        let mut check = |id: &str, now: u64, ids: &[&str]| {
+            places
+                .check(&tenant_id(id), &rules, seconds(now), || stored(ids))
+                .is_ok()
+        };
         assert!(check("a", 0, &["a", "b"]) && check("b", 0, &[]));
         assert!(!check("c", 0, &["a", "b"]), "two are stored");
         assert!(!check("c", 5, &["a"]), "the stored tenants are not read again so soon");
@@ -176,20 +183,20 @@ mod tests {
     #[test]
     fn a_place_is_taken_by_what_was_accepted_and_not_by_asking() {
         let mut places = TenantPlaces::default();
-        let at = Duration::from_secs;
+        let seconds = Duration::from_secs;
         let (nothing, rules) = (HashSet::new, rules(1, 0));
         for id in ["a", "b", "c"] {
-            assert!(places.check(&tenant_id(id), &rules, at(0), nothing).is_ok());
+            assert!(places.check(&tenant_id(id), &rules, seconds(0), nothing).is_ok());
         }
-        places.take(&tenant_id("a"), &rules, at(0));
-        let error = places.check(&tenant_id("b"), &rules, at(20), nothing).unwrap_err();
+        places.take(&tenant_id("a"), &rules, seconds(0));
+        let error = places.check(&tenant_id("b"), &rules, seconds(20), nothing).unwrap_err();
         assert_eq!(
             (error.reason, error.error.kind),
             ("tenant_limit", SinkErrorKind::LimitExceeded)
         );
-        assert!(places.check(&tenant_id("a"), &rules, at(20), nothing).is_ok());
+        assert!(places.check(&tenant_id("a"), &rules, seconds(20), nothing).is_ok());
         assert!(
-            places.check(&tenant_id("b"), &rules, at(80), nothing).is_ok(),
+            places.check(&tenant_id("b"), &rules, seconds(80), nothing).is_ok(),
             "nothing of a was stored"
         );
     }
@@ -197,11 +204,11 @@ mod tests {
     #[test]
     fn so_many_new_tenants_pass_in_a_minute_and_those_that_are_stored_always() {
         let mut places = TenantPlaces::default();
-        let at = Duration::from_secs;
+        let seconds = Duration::from_secs;
         let rules = rules(0, 2);
         let mut push = |id: &str, now: u64| {
-            let checked = places.check(&tenant_id(id), &rules, at(now), || stored(&["old"]));
-            checked.map(|()| places.take(&tenant_id(id), &rules, at(now)))
+            let checked = places.check(&tenant_id(id), &rules, seconds(now), || stored(&["old"]));
+            checked.map(|()| places.take(&tenant_id(id), &rules, seconds(now)))
         };
         assert!(push("a", 0).is_ok() && push("b", 30).is_ok() && push("a", 31).is_ok());
         let error = push("c", 59).unwrap_err();

@@ -163,16 +163,16 @@ impl Limits {
         if difference.is_none() {
             return self.clone();
         }
-        let by = |limit: Duration, more: Duration| {
+        let extend = |limit: Duration, extra: Duration| {
             if limit.is_zero() {
                 limit
             } else {
-                limit.saturating_add(more)
+                limit.saturating_add(extra)
             }
         };
         Arc::new(Self {
-            reject_older_than: by(self.reject_older_than, difference.ahead),
-            reject_newer_than: by(self.reject_newer_than, difference.behind),
+            reject_older_than: extend(self.reject_older_than, difference.ahead),
+            reject_newer_than: extend(self.reject_newer_than, difference.behind),
             ..self.as_ref().clone()
         })
     }
@@ -233,13 +233,16 @@ mod tests {
     #[test]
     fn labels_beyond_a_limit_are_refused_with_both_numbers() {
         let limits = Limits::default();
-        let many = Labels::from_pairs((0..31).map(|index| (format!("l{index}"), "v".to_owned())));
-        let rejection = limits.check_labels(&many).unwrap_err();
+        let too_many_labels = Labels::from_pairs((0..31).map(|index| (format!("l{index}"), "v".to_owned())));
+        let rejection = limits.check_labels(&too_many_labels).unwrap_err();
         assert_eq!(rejection.reason, "max_label_names_per_series");
         assert!(rejection.error.message.contains("31") && rejection.error.message.contains("30"));
-        let long = Labels::from_pairs([("a", "v".repeat(2049))]);
-        assert_eq!(limits.check_labels(&long).unwrap_err().reason, "label_value_too_long");
-        assert!(Limits::unlimited().check_labels(&long).is_ok());
+        let long_label = Labels::from_pairs([("a", "v".repeat(2049))]);
+        assert_eq!(
+            limits.check_labels(&long_label).unwrap_err().reason,
+            "label_value_too_long"
+        );
+        assert!(Limits::unlimited().check_labels(&long_label).is_ok());
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl RelabelRules {
 
 fn compile(list: &'static str, rules: &[RuleText]) -> Result<Rules, RulesError> {
     let compiled = rules.iter().enumerate().map(|(index, rule)| {
-        let wrong = |field: &str, message: String| RulesError::Rule {
+        let rule_error = |field: &str, message: String| RulesError::Rule {
             list,
             index,
             field: if field.is_empty() {
@@ -202,17 +202,17 @@ fn compile(list: &'static str, rules: &[RuleText]) -> Result<Rules, RulesError> 
             message,
         };
         let action = Action::of_name(&rule.action)
-            .ok_or_else(|| wrong("action", format!("unrecognized action type \"{}\"", rule.action)))?;
+            .ok_or_else(|| rule_error("action", format!("unrecognized action type \"{}\"", rule.action)))?;
         let spec = RuleSpec {
             action,
             source_labels: rule.source_labels.iter().map(|label| label.as_str().into()).collect(),
             separator: rule.separator.as_str().into(),
-            pattern: Pattern::new(&rule.regex).map_err(|error| wrong("regex", error.to_string()))?,
+            pattern: Pattern::new(&rule.regex).map_err(|error| rule_error("regex", error.to_string()))?,
             modulus: rule.modulus,
             target_label: rule.target_label.as_str().into(),
             replacement: rule.replacement.as_str().into(),
         };
-        spec.check().map_err(|error| wrong(error.field, error.message))?;
+        spec.check().map_err(|error| rule_error(error.field, error.message))?;
         Ok::<_, RulesError>(Rule::new(spec))
     });
     compiled.collect::<Result<Vec<Rule>, _>>().map(Rules::from)
@@ -224,9 +224,9 @@ pub(crate) struct KnownRules(HashMap<Box<str>, Option<Arc<RelabelRules>>>);
 
 impl KnownRules {
     /// Returns the compiled rules for a text in the log.
-    pub(crate) fn of(&mut self, text: &str) -> Result<Option<Arc<RelabelRules>>, RulesError> {
-        if let Some(known) = self.0.get(text) {
-            return Ok(known.clone());
+    pub(crate) fn rules_of(&mut self, text: &str) -> Result<Option<Arc<RelabelRules>>, RulesError> {
+        if let Some(rules) = self.0.get(text) {
+            return Ok(rules.clone());
         }
         let rules = RelabelRules::of_text(text)?;
         if self.0.len() >= MAX_COMPILED_RULES {
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    fn of(series: Vec<RuleText>) -> Result<Option<Arc<RelabelRules>>, RulesError> {
+    fn series_rules(series: Vec<RuleText>) -> Result<Option<Arc<RelabelRules>>, RulesError> {
         RelabelRules::new(RulesText {
             series,
             ..RulesText::default()
@@ -267,17 +267,20 @@ mod tests {
         };
         let rules = RelabelRules::new(written.clone()).unwrap().unwrap();
         let mut known = KnownRules::default();
-        let again = known.of(rules.text()).unwrap().unwrap();
-        assert_eq!((&again, again.written()), (&rules, &written));
-        assert!(Arc::ptr_eq(&again, &known.of(rules.text()).unwrap().unwrap()));
+        let compiled = known.rules_of(rules.text()).unwrap().unwrap();
+        assert_eq!((&compiled, compiled.written()), (&rules, &written));
+        assert!(Arc::ptr_eq(&compiled, &known.rules_of(rules.text()).unwrap().unwrap()));
         assert!(!rules.by_type);
-        assert!(matches!(known.of("{"), Err(RulesError::Unreadable(_))));
-        assert!(matches!(known.of("{\"newer\": 1}"), Err(RulesError::Unreadable(_))));
+        assert!(matches!(known.rules_of("{"), Err(RulesError::Unreadable(_))));
+        assert!(matches!(
+            known.rules_of("{\"newer\": 1}"),
+            Err(RulesError::Unreadable(_))
+        ));
     }
 
     #[test]
     fn the_default_rules_alone_are_no_rules() {
-        assert_eq!(of(Vec::new()).unwrap(), None);
+        assert_eq!(series_rules(Vec::new()).unwrap(), None);
         for (defaults, is_set) in [(DefaultRules::Last, false), (DefaultRules::Disabled, true)] {
             let written = RulesText {
                 defaults,
@@ -292,47 +295,47 @@ mod tests {
 
     #[test]
     fn a_wrong_rule_is_refused_with_its_place() {
-        let good = drop_of("a", "b");
-        let said = |rule: RuleText| of(vec![good.clone(), rule]).unwrap_err().to_string();
-        let wrong = said(drop_of("a", "("));
+        let valid_rule = drop_of("a", "b");
+        let error_text = |rule: RuleText| series_rules(vec![valid_rule.clone(), rule]).unwrap_err().to_string();
+        let message = error_text(drop_of("a", "("));
         assert!(
-            wrong.starts_with("ingestion_relabeling_rules[1].regex: invalid regular expression:"),
-            "{wrong}"
+            message.starts_with("ingestion_relabeling_rules[1].regex: invalid regular expression:"),
+            "{message}"
         );
         let action = RuleText {
             action: "explode".to_owned(),
             ..RuleText::default()
         };
         assert_eq!(
-            said(action),
+            error_text(action),
             "ingestion_relabeling_rules[1].action: unrecognized action type \"explode\""
         );
-        assert!(said(RuleText::default()).contains("[1].target_label: relabel configuration for replace action"));
-        let together = RuleText {
+        assert!(error_text(RuleText::default()).contains("[1].target_label: relabel configuration for replace action"));
+        let mixed_rule = RuleText {
             action: "labeldrop".to_owned(),
             ..drop_of("a", "b")
         };
-        assert!(said(together).starts_with("ingestion_relabeling_rules[1]: labeldrop action requires only"));
-        let long = vec![drop_of("a", &"x".repeat(1000)); 70];
-        assert!(matches!(of(long), Err(RulesError::TooLong(_))));
+        assert!(error_text(mixed_rule).starts_with("ingestion_relabeling_rules[1]: labeldrop action requires only"));
+        let long_rules = vec![drop_of("a", &"x".repeat(1000)); 70];
+        assert!(matches!(series_rules(long_rules), Err(RulesError::TooLong(_))));
     }
 
     #[test]
     fn rules_that_read_or_copy_types_are_asked_for_each_type() {
-        assert!(of(vec![drop_of(TYPE, "cpu")]).unwrap().unwrap().by_type);
+        assert!(series_rules(vec![drop_of(TYPE, "cpu")]).unwrap().unwrap().by_type);
         let copy = RuleText {
             action: "labelmap".to_owned(),
             regex: "__(.+)__".to_owned(),
             ..RuleText::default()
         };
-        assert!(of(vec![copy]).unwrap().unwrap().by_type);
+        assert!(series_rules(vec![copy]).unwrap().unwrap().by_type);
         let equal = RuleText {
             action: "dropequal".to_owned(),
             source_labels: vec!["dropped_type".to_owned()],
             target_label: TYPE.to_owned(),
             ..RuleText::default()
         };
-        assert!(of(vec![equal]).unwrap().unwrap().by_type);
-        assert!(!of(vec![drop_of("__name__", "x")]).unwrap().unwrap().by_type);
+        assert!(series_rules(vec![equal]).unwrap().unwrap().by_type);
+        assert!(!series_rules(vec![drop_of("__name__", "x")]).unwrap().unwrap().by_type);
     }
 }

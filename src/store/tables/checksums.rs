@@ -142,7 +142,7 @@ impl BlockChecksums {
         let pairs = metadata.file_metadata().key_value_metadata();
         let text = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref());
         let parse = |text: &str| {
-            let sum = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
+            let sum = |offset: usize| u32::from_str_radix(text.get(offset..offset + 8)?, 16).ok();
             (0..text.len()).step_by(8).map(sum).collect::<Option<Vec<u32>>>()
         };
         let blocks = text.and_then(parse).ok_or(AlteredBytes(tail.start))?;
@@ -170,8 +170,8 @@ impl BlockChecksums {
 
     /// Returns the ranges to read so that all bytes of `ranges` can be verified. The result is ascending and disjoint.
     pub(crate) fn verified_ranges(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
-        let wanted = ranges.iter().filter(|range| !range.is_empty());
-        let mut all: Vec<Range<u64>> = wanted.map(|range| self.verified_range(range)).collect();
+        let non_empty = ranges.iter().filter(|range| !range.is_empty());
+        let mut all: Vec<Range<u64>> = non_empty.map(|range| self.verified_range(range)).collect();
         all.sort_unstable_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<u64>> = Vec::with_capacity(all.len());
         for range in all {
@@ -221,8 +221,8 @@ pub(crate) fn metadata_of(tail: &Bytes, size: u64, policy: PageIndexPolicy) -> R
 pub(crate) enum VerifyError {
     #[error(transparent)]
     File(#[from] io::Error),
-    #[error("it has {found} bytes, but the table's log says {expected}")]
-    Size { found: u64, expected: u64 },
+    #[error("it has {actual} bytes, but the table's log says {expected}")]
+    Size { actual: u64, expected: u64 },
     #[error("its tail is missing")]
     NoTail,
     /// Bytes of the tail, or of the checksums in it, were changed.
@@ -259,7 +259,7 @@ impl VerifiedFile {
         let size = file.metadata()?.len();
         if size != entry.size {
             return Err(VerifyError::Size {
-                found: size,
+                actual: size,
                 expected: entry.size,
             });
         }
@@ -319,8 +319,8 @@ impl Blocks {
         self.file.read_exact_at(&mut bytes, cover.start)?;
         let altered = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         self.sums.verify(cover.start, &bytes).map_err(altered)?;
-        let at = |position: u64| (position - cover.start) as usize;
-        Ok(Bytes::from(bytes).slice(at(range.start)..at(range.end)))
+        let index_of = |position: u64| (position - cover.start) as usize;
+        Ok(Bytes::from(bytes).slice(index_of(range.start)..index_of(range.end)))
     }
 }
 

@@ -55,7 +55,7 @@ fn read(file: &File, entry: &FileEntry) -> Result<Vec<RecordBatch>, String> {
 #[test]
 fn a_file_is_read_as_it_was_written_or_not_at_all() {
     let (file, entry) = written(20_000);
-    let whole = entry.checksum.unwrap();
+    let checksum = entry.checksum.unwrap();
     assert!(entry.size > 10 * BLOCK_BYTES, "{}", entry.size);
     assert_eq!(
         hash_of(&file).ok(),
@@ -63,29 +63,29 @@ fn a_file_is_read_as_it_was_written_or_not_at_all() {
         "the position of the file is at its end"
     );
     let old = FileEntry {
-        checksum: Some(Checksum { tail: None, ..whole }),
+        checksum: Some(Checksum { tail: None, ..checksum }),
         ..entry.clone()
     };
     let expected = read(&file, &entry).unwrap();
     assert_eq!(expected.iter().map(RecordBatch::num_rows).sum::<usize>(), 20_000);
     assert_eq!(read(&file, &old).unwrap(), expected);
     for step in 0..400 {
-        let place = step * 7919 % entry.size;
+        let offset = step * 7919 % entry.size;
         let mut byte = [0];
-        file.read_exact_at(&mut byte, place).unwrap();
-        file.write_all_at(&[byte[0] ^ (1 << (step % 8))], place).unwrap();
+        file.read_exact_at(&mut byte, offset).unwrap();
+        file.write_all_at(&[byte[0] ^ (1 << (step % 8))], offset).unwrap();
         for entry in [&entry, &old] {
-            let found = read(&file, entry);
-            let found = found.map(|batches| batches.len());
+            let result = read(&file, entry);
+            let result = result.map(|batches| batches.len());
             assert!(
-                found
+                result
                     .as_ref()
                     .is_err_and(|error| error.contains("differ from the written ones")),
-                "a flip at {place} of {}: {found:?}",
+                "a flip at {offset} of {}: {result:?}",
                 entry.size
             );
         }
-        file.write_all_at(&byte, place).unwrap();
+        file.write_all_at(&byte, offset).unwrap();
     }
     assert_eq!(read(&file, &entry).unwrap(), expected);
     // A read must also fail after bytes were cut off or added.
@@ -126,10 +126,10 @@ fn every_range_is_covered_by_blocks_that_are_verified_once() {
     for cover in &covers {
         let part = &bytes[cover.start as usize..cover.end as usize];
         assert_eq!(sums.verify(cover.start, part), Ok(()));
-        for place in [0, part.len() / 2, part.len() - 1] {
+        for index in [0, part.len() / 2, part.len() - 1] {
             let mut altered = part.to_vec();
-            altered[place] ^= 4;
-            assert!(sums.verify(cover.start, &altered).is_err(), "{cover:?}, {place}");
+            altered[index] ^= 4;
+            assert!(sums.verify(cover.start, &altered).is_err(), "{cover:?}, {index}");
         }
         assert!(sums.verify(cover.start, &part[..part.len() - 1]).is_err(), "{cover:?}");
     }

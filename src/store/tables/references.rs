@@ -39,12 +39,12 @@ pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damag
             if names.iter().any(|file| damaged.contains(&file.path)) {
                 continue;
             }
-            match known(root, &names, column) {
+            match read_ids(root, &names, column) {
                 Ok(known) => {
-                    let has_it = |file: &&&FileEntry| file.table.schema().index_of(column).is_ok();
+                    let has_column = |file: &&&FileEntry| file.table.schema().index_of(column).is_ok();
                     faults.extend(
                         rows.iter()
-                            .filter(has_it)
+                            .filter(has_column)
                             .filter_map(|file| missing_names(root, file, column, &known)),
                     );
                 }
@@ -64,7 +64,7 @@ fn by_day(files: &[FileEntry]) -> BTreeMap<(&TenantId, i32), Vec<&FileEntry>> {
 }
 
 /// Returns the sorted ids in files of names.
-fn known(root: &Root, files: &[&FileEntry], column: &str) -> Result<Vec<i64>, Box<Fault>> {
+fn read_ids(root: &Root, files: &[&FileEntry], column: &str) -> Result<Vec<i64>, Box<Fault>> {
     let mut known = Vec::new();
     for file in files {
         read_values(root, file, column, |names| known.extend_from_slice(names))?;

@@ -63,14 +63,14 @@ impl Shelf {
         let items = match &self.0.storage {
             ShelfStorage::Folder(dir) => list_folder(&dir.join(&path)),
             ShelfStorage::Bucket(bucket) => bucket.list(&path).map(|items| {
-                let kept = items.into_iter().filter_map(|object| {
+                let shelf_items = items.into_iter().filter_map(|object| {
                     let (_, name) = object.path.rsplit_once('/')?;
                     Some(ShelfItem {
                         name: name.to_owned(),
                         size: object.size,
                     })
                 });
-                kept.collect()
+                shelf_items.collect()
             }),
         };
         let mut items: Vec<ShelfItem> = items.map_err(StoreError::io("list", &self.full_name(&path)))?;
@@ -159,8 +159,8 @@ fn write_file(dir: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
         && !folder.exists()
     {
         fs::create_dir_all(folder)?;
-        for made in folder.ancestors().take_while(|made| *made != dir) {
-            sync_parent(made)?;
+        for ancestor in folder.ancestors().take_while(|ancestor| *ancestor != dir) {
+            sync_parent(ancestor)?;
         }
     }
     replace(file, bytes)
@@ -181,16 +181,16 @@ mod tests {
         shelf.write(&one, "files/b", b"first").unwrap();
         shelf.write(&one, "files/b", b"second").unwrap();
         shelf.write(&one, "files/a", b"").unwrap();
-        let again = Shelf::new(dir.path(), &root);
-        assert_eq!(again.read(&one, "files/b").unwrap().unwrap(), b"second");
-        assert_eq!(again.read(&two, "files/b").unwrap(), None);
-        let kept = |name: &str, size| ShelfItem {
+        let reopened = Shelf::new(dir.path(), &root);
+        assert_eq!(reopened.read(&one, "files/b").unwrap().unwrap(), b"second");
+        assert_eq!(reopened.read(&two, "files/b").unwrap(), None);
+        let item = |name: &str, size| ShelfItem {
             name: name.to_owned(),
             size,
         };
-        assert_eq!(again.list(&one, "files").unwrap(), [kept("a", 0), kept("b", 6)]);
-        again.remove(&one, "files/b").unwrap();
-        again.remove(&one, "files/b").unwrap();
-        assert_eq!(again.list(&one, "files").unwrap(), [kept("a", 0)]);
+        assert_eq!(reopened.list(&one, "files").unwrap(), [item("a", 0), item("b", 6)]);
+        reopened.remove(&one, "files/b").unwrap();
+        reopened.remove(&one, "files/b").unwrap();
+        assert_eq!(reopened.list(&one, "files").unwrap(), [item("a", 0)]);
     }
 }

@@ -113,8 +113,8 @@ fn copy(from: &Path, to: &Path) {
 /// Returns the number of profiles that a reader finds.
 fn profiles(dir: &Path) -> u64 {
     let snapshot = Store::open_read_only(dir).unwrap().snapshot();
-    let of_profiles = |file: &&snapshot::FileEntry| file.table == Table::Profiles;
-    let in_files: u64 = snapshot.files.iter().filter(of_profiles).map(|file| file.rows).sum();
+    let is_profiles = |file: &&snapshot::FileEntry| file.table == Table::Profiles;
+    let in_files: u64 = snapshot.files.iter().filter(is_profiles).map(|file| file.rows).sum();
     let in_heads = snapshot
         .heads
         .iter()
@@ -175,11 +175,11 @@ fn cut(path: &Path, keep: impl Fn(usize) -> usize) {
     fs::write(path, &bytes[..keep(bytes.len())]).unwrap();
 }
 
-/// Flips bits at a place that is given in thousandths of the file's length.
-fn flip(path: &Path, place: usize, bits: u8) {
+/// Flips bits at an offset of `permille` thousandths of the file's length.
+fn flip(path: &Path, permille: usize, bits: u8) {
     let mut bytes = fs::read(path).unwrap();
-    let at = bytes.len() * place / 1000;
-    bytes[at] ^= bits;
+    let offset = bytes.len() * permille / 1000;
+    bytes[offset] ^= bits;
     fs::write(path, bytes).unwrap();
 }
 

@@ -24,29 +24,29 @@ use alluvium_testing::tenant_id;
 /// Longest time that a test waits for an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A disk on which operations at one place block while the disk is dead.
+/// A disk on which operations at one point block while the disk is dead.
 struct DeadDisk {
-    place: FaultPoint,
+    point: FaultPoint,
     is_dead: Mutex<bool>,
-    back: Condvar,
+    revived: Condvar,
 }
 
 impl DeadDisk {
-    fn at(place: FaultPoint) -> Arc<Self> {
+    fn blocking_at(point: FaultPoint) -> Arc<Self> {
         Arc::new(Self {
-            place,
+            point,
             is_dead: Mutex::new(false),
-            back: Condvar::new(),
+            revived: Condvar::new(),
         })
     }
 
-    fn dies(&self) {
+    fn die(&self) {
         *self.is_dead.lock() = true;
     }
 
-    fn is_back(&self) {
+    fn revive(&self) {
         *self.is_dead.lock() = false;
-        self.back.notify_all();
+        self.revived.notify_all();
     }
 
     /// Opens a store on the disk, with short timeouts.
@@ -62,10 +62,10 @@ impl DeadDisk {
 }
 
 impl FaultHook for DeadDisk {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
         let mut is_dead = self.is_dead.lock();
-        while place == self.place && *is_dead {
-            self.back.wait(&mut is_dead);
+        while point == self.point && *is_dead {
+            self.revived.wait(&mut is_dead);
         }
         Ok(())
     }
@@ -101,11 +101,11 @@ fn metric(scope: &Scope, name: &str) -> f64 {
 #[tokio::test]
 async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailable_until_it_does() {
     let (dir, scope) = (scratch(), Scope::new());
-    let disk = DeadDisk::at(FaultPoint::LogSync);
+    let disk = DeadDisk::blocking_at(FaultPoint::LogSync);
     let store = disk.store(dir.path(), &scope);
     let mut load = Load::new();
     let total = load.append(&store, "t", 1).await;
-    disk.dies();
+    disk.die();
     let (profile, sum) = load.next();
     let push = || store.append(&tenant_id("t"), vec![profile.clone()]);
     let refused = tokio::time::timeout(PATIENCE, push())
@@ -122,7 +122,7 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
         metric(&scope, "alluvium_store_rejected_profiles_total{reason=\"log_stalled\"}"),
         2.0
     );
-    disk.is_back();
+    disk.revive();
     until_unavailable(&store, "").await;
     // The sync may have stored the refused profile. Otherwise, one of these pushes stores it.
     let deadline = Instant::now() + PATIENCE;
@@ -139,11 +139,11 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
 #[tokio::test]
 async fn a_close_gives_up_on_a_disk_that_does_not_answer_and_keeps_others_out_of_the_folder() {
     let (dir, scope) = (scratch(), Scope::new());
-    let disk = DeadDisk::at(FaultPoint::LogSync);
+    let disk = DeadDisk::blocking_at(FaultPoint::LogSync);
     let store = disk.store(dir.path(), &scope);
     let mut load = Load::new();
     load.append(&store, "t", 1).await;
-    disk.dies();
+    disk.die();
     assert_eq!(load.append(&store, "t", 1).await, 0);
     let closed = tokio::time::timeout(PATIENCE, store.close(Duration::from_millis(10))).await;
     let error = closed.expect("the close did not end").unwrap_err();
@@ -154,21 +154,21 @@ async fn a_close_gives_up_on_a_disk_that_does_not_answer_and_keeps_others_out_of
     drop(store);
     let error = Store::open(config(dir.path()), &Scope::new()).err().unwrap();
     assert!(matches!(error, StoreError::Locked(_)), "{error}");
-    disk.is_back();
+    disk.revive();
 }
 
 #[tokio::test]
 async fn a_flush_that_the_disk_does_not_answer_makes_the_store_unavailable_until_it_goes_on() {
     let (dir, scope) = (scratch(), Scope::new());
-    let disk = DeadDisk::at(FaultPoint::FileSync(Table::Samples));
+    let disk = DeadDisk::blocking_at(FaultPoint::FileSync(Table::Samples));
     let store = disk.store(dir.path(), &scope);
     let mut load = Load::new();
     let mut total = load.append(&store, "t", 2).await;
-    disk.dies();
+    disk.die();
     let flushed = tokio::spawn(store.flush());
     until_unavailable(&store, "a flush has made no progress").await;
     total += load.append(&store, "t", 1).await;
-    disk.is_back();
+    disk.revive();
     flushed.await.unwrap().unwrap();
     until_unavailable(&store, "").await;
     check(&store.snapshot(), "t", total);
@@ -182,8 +182,8 @@ struct SlowFlush {
 }
 
 impl FaultHook for SlowFlush {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        if !matches!(place, FaultPoint::FileSync(_)) || self.files.fetch_add(1, Ordering::SeqCst) < 3 {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        if !matches!(point, FaultPoint::FileSync(_)) || self.files.fetch_add(1, Ordering::SeqCst) < 3 {
             return Ok(());
         }
         let deadline = Instant::now() + PATIENCE;
@@ -228,22 +228,22 @@ async fn a_close_breaks_off_a_long_flush_and_has_let_go_of_the_folder_when_it_re
     drop(store);
 }
 
-/// A disk that fails at some places.
+/// A disk that fails at some points.
 struct Failing(Mutex<Vec<FaultPoint>>);
 
 impl FaultHook for Failing {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        if self.0.lock().contains(&place) {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        if self.0.lock().contains(&point) {
             return Err(io::Error::other("injected"));
         }
         Ok(())
     }
 }
 
-/// Opens a store and stores one profile, then lets the disk fail at `places`. Pushes another profile, which the store
+/// Opens a store and stores one profile, then lets the disk fail at `points`. Pushes another profile, which the store
 /// refuses, and kills the store. Returns the sum of the first profile, the refused profile, and the sum of the refused
 /// profile.
-async fn refused_and_killed(dir: &Path, places: &[FaultPoint], has_id: bool) -> (i64, RawProfile, i64) {
+async fn refused_and_killed(dir: &Path, points: &[FaultPoint], has_id: bool) -> (i64, RawProfile, i64) {
     let disk = Arc::new(Failing(Mutex::default()));
     let store = open(StoreConfig {
         faults: Faults::new(disk.clone()),
@@ -255,7 +255,7 @@ async fn refused_and_killed(dir: &Path, places: &[FaultPoint], has_id: bool) -> 
     if !has_id {
         refused.id = "".into();
     }
-    *disk.0.lock() = places.to_vec();
+    *disk.0.lock() = points.to_vec();
     let errors = store.append(&tenant_id("t"), vec![refused.clone()]).await;
     assert_eq!(errors[0].error.kind, SinkErrorKind::Unavailable);
     drop(store);
@@ -269,8 +269,8 @@ async fn push(store: &Store, profile: &RawProfile) {
 #[tokio::test]
 async fn what_was_refused_does_not_come_back_when_it_could_be_neither_synced_nor_cut_off() {
     let dir = scratch();
-    let places = [FaultPoint::LogSync, FaultPoint::LogCut];
-    let (total, refused, sum) = refused_and_killed(dir.path(), &places, false).await;
+    let points = [FaultPoint::LogSync, FaultPoint::LogCut];
+    let (total, refused, sum) = refused_and_killed(dir.path(), &points, false).await;
     check(&Store::open_read_only(dir.path()).unwrap().snapshot(), "t", total);
     let store = open(config(dir.path()));
     check(&store.snapshot(), "t", total);
@@ -294,8 +294,8 @@ async fn what_was_refused_does_not_come_back_when_it_could_be_neither_synced_nor
 #[tokio::test]
 async fn a_refused_profile_with_an_id_is_stored_once_even_when_nothing_could_be_written_about_it() {
     let dir = scratch();
-    let places = [FaultPoint::LogSync, FaultPoint::LogCut, FaultPoint::LogMark];
-    let (total, refused, sum) = refused_and_killed(dir.path(), &places, true).await;
+    let points = [FaultPoint::LogSync, FaultPoint::LogCut, FaultPoint::LogMark];
+    let (total, refused, sum) = refused_and_killed(dir.path(), &points, true).await;
     let store = open(config(dir.path()));
     push(&store, &refused).await;
     check(&store.snapshot(), "t", total + sum);
@@ -304,31 +304,31 @@ async fn a_refused_profile_with_an_id_is_stored_once_even_when_nothing_could_be_
     check(&store.snapshot(), "t", total + sum);
 }
 
-/// Records the operations on a disk, and fails at some places.
+/// Records the operations on a disk, and fails at some points.
 #[derive(Default)]
 struct Noting {
-    done: Mutex<Vec<FaultPoint>>,
+    operations: Mutex<Vec<FaultPoint>>,
     failing: Mutex<Vec<FaultPoint>>,
 }
 
 impl FaultHook for Noting {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        if self.failing.lock().contains(&place) {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        if self.failing.lock().contains(&point) {
             return Err(io::Error::other("injected"));
         }
         Ok(())
     }
 
-    fn done(&self, place: FaultPoint) {
-        self.done.lock().push(place);
+    fn done(&self, point: FaultPoint) {
+        self.operations.lock().push(point);
     }
 }
 
 #[tokio::test]
 async fn a_start_writes_what_it_found_again_before_it_says_that_it_is_stored() {
     let dir = scratch();
-    let places = [FaultPoint::LogSync, FaultPoint::LogCut, FaultPoint::LogMark];
-    let (total, refused, sum) = refused_and_killed(dir.path(), &places, true).await;
+    let points = [FaultPoint::LogSync, FaultPoint::LogCut, FaultPoint::LogMark];
+    let (total, refused, sum) = refused_and_killed(dir.path(), &points, true).await;
     let disk = Arc::new(Noting::default());
     let on_it = || StoreConfig {
         faults: Faults::new(disk.clone()),
@@ -339,7 +339,7 @@ async fn a_start_writes_what_it_found_again_before_it_says_that_it_is_stored() {
     assert!(error.to_string().contains("000000000001.seg"), "{error}");
     disk.failing.lock().clear();
     let store = open(on_it());
-    assert!(disk.done.lock().contains(&FaultPoint::LogRenew));
+    assert!(disk.operations.lock().contains(&FaultPoint::LogRenew));
     push(&store, &refused).await;
     check(&store.snapshot(), "t", total + sum);
 }
@@ -359,14 +359,14 @@ async fn a_start_syncs_the_names_of_entries_before_it_deletes_the_log_for_them()
     store.flush().await.unwrap_err();
     drop(store);
     disk.failing.lock().clear();
-    disk.done.lock().clear();
+    disk.operations.lock().clear();
     let store = open(on_it());
-    let done = disk.done.lock().clone();
-    let at = |place| done.iter().position(|one| *one == place).unwrap();
+    let operations = disk.operations.lock().clone();
+    let index_of = |point| operations.iter().position(|one| *one == point).unwrap();
     for table in Table::ALL {
         assert!(
-            at(FaultPoint::EntryFolderSync(table)) < at(FaultPoint::LogDelete),
-            "{done:?}"
+            index_of(FaultPoint::EntryFolderSync(table)) < index_of(FaultPoint::LogDelete),
+            "{operations:?}"
         );
     }
     check(&store.snapshot(), "t", total);

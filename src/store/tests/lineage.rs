@@ -65,7 +65,7 @@ fn profiles(store: &impl SnapshotSource) -> u64 {
 
 /// Returns all files below a folder, except the lock.
 fn files(dir: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     let mut open = vec![dir.to_owned()];
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -73,11 +73,11 @@ fn files(dir: &Path) -> BTreeSet<PathBuf> {
             if path.is_dir() {
                 open.push(path);
             } else if !path.ends_with("LOCK") {
-                found.insert(path);
+                paths.insert(path);
             }
         }
     }
-    found
+    paths
 }
 
 fn kinds(dir: &Path) -> Vec<&'static str> {
@@ -150,7 +150,7 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
     drop(store);
     let log = dir.path().join("tables/profiles/_delta_log");
     let (entry, sums) = (format!("{:020}.json", 2), format!(".{:020}.json.crc", 2));
-    let kept: Vec<Vec<u8>> = [&entry, &sums].map(|name| fs::read(log.join(name)).unwrap()).into();
+    let saved: Vec<Vec<u8>> = [&entry, &sums].map(|name| fs::read(log.join(name)).unwrap()).into();
     for name in [&entry, &sums] {
         fs::remove_file(log.join(name)).unwrap();
     }
@@ -175,7 +175,7 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
         fs::write(path, bytes).unwrap();
     }
     // With the files restored, the store opens.
-    for (name, bytes) in [&entry, &sums].iter().zip(&kept) {
+    for (name, bytes) in [&entry, &sums].iter().zip(&saved) {
         fs::write(log.join(name), bytes).unwrap();
     }
     assert_eq!(profiles(try_open(dir.path()).unwrap().as_ref()), 3);
@@ -197,8 +197,8 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
 struct Broken;
 
 impl fault::FaultHook for Broken {
-    fn check(&self, place: fault::FaultPoint) -> std::io::Result<()> {
-        match place {
+    fn check(&self, point: fault::FaultPoint) -> std::io::Result<()> {
+        match point {
             fault::FaultPoint::Commit(Table::Series) => Err(std::io::ErrorKind::Other.into()),
             _ => Ok(()),
         }
@@ -228,9 +228,9 @@ async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
     store.flush().await.unwrap_err();
     drop(store);
     let wal = dir.path().join("wal");
-    let lost = wal::segment_path(&wal, wal::segments(&wal).unwrap()[0]);
-    let bytes = fs::read(&lost).unwrap();
-    fs::remove_file(&lost).unwrap();
+    let lost_segment = wal::segment_path(&wal, wal::segments(&wal).unwrap()[0]);
+    let bytes = fs::read(&lost_segment).unwrap();
+    fs::remove_file(&lost_segment).unwrap();
     let before = files(dir.path());
     let error = try_open(dir.path()).err().unwrap();
     assert!(
@@ -238,7 +238,7 @@ async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
             error,
             StoreError::MissingRecords {
                 expected: Some(2),
-                found: 1,
+                logged: 1,
                 ..
             }
         ),
@@ -246,7 +246,7 @@ async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
     );
     assert_eq!(files(dir.path()), before);
     assert!(kinds(dir.path()).contains(&"records-missing"));
-    fs::write(&lost, bytes).unwrap();
+    fs::write(&lost_segment, bytes).unwrap();
     assert_eq!(profiles(try_open(dir.path()).unwrap().as_ref()), 3);
 }
 
@@ -255,7 +255,7 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     use std::sync::atomic::{AtomicBool, Ordering};
     struct Full(AtomicBool);
     impl fault::FaultHook for Full {
-        fn check(&self, _place: fault::FaultPoint) -> std::io::Result<()> {
+        fn check(&self, _point: fault::FaultPoint) -> std::io::Result<()> {
             if self.0.load(Ordering::SeqCst) {
                 return Err(std::io::ErrorKind::StorageFull.into());
             }
@@ -296,12 +296,12 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
 struct AllBut(Arc<dyn fault::FaultHook>);
 
 impl fault::FaultHook for AllBut {
-    fn check(&self, place: fault::FaultPoint) -> std::io::Result<()> {
-        match place {
+    fn check(&self, point: fault::FaultPoint) -> std::io::Result<()> {
+        match point {
             fault::FaultPoint::FolderWrite | fault::FaultPoint::LogRenew | fault::FaultPoint::EntryFolderSync(_) => {
                 Ok(())
             }
-            _ => self.0.check(place),
+            _ => self.0.check(point),
         }
     }
 }

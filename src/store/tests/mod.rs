@@ -53,26 +53,26 @@ pub(in crate::store) fn scratch() -> tempfile::TempDir {
     }
 }
 
-/// A disk that fails at one place while the fault is on, after `skip` operations at the place have succeeded.
+/// A disk that fails at one point while the fault is on, after `skip` operations at the point have succeeded.
 struct FailAt {
-    place: FaultPoint,
+    point: FaultPoint,
     skip: AtomicUsize,
-    on: AtomicBool,
+    is_on: AtomicBool,
 }
 
 impl FailAt {
-    fn new(place: FaultPoint, skip: usize) -> Arc<Self> {
+    fn new(point: FaultPoint, skip: usize) -> Arc<Self> {
         Arc::new(Self {
-            place,
+            point,
             skip: AtomicUsize::new(skip),
-            on: AtomicBool::new(true),
+            is_on: AtomicBool::new(true),
         })
     }
 }
 
 impl FaultHook for FailAt {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        if place != self.place || !self.on.load(Ordering::SeqCst) {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        if point != self.point || !self.is_on.load(Ordering::SeqCst) {
             return Ok(());
         }
         match self
@@ -288,11 +288,11 @@ async fn what_is_acknowledged_is_queryable_before_and_after_a_flush() {
         .map(RecordBatch::num_rows)
         .sum::<usize>();
     (load.next, load.round) = (0, 1);
-    let again = load.append(&store, "one", 5).await;
-    check(&store.snapshot(), "one", one + again);
+    let added = load.append(&store, "one", 5).await;
+    check(&store.snapshot(), "one", one + added);
     store.flush().await.unwrap();
     let last = store.snapshot();
-    check(&last, "one", one + again);
+    check(&last, "one", one + added);
     assert_eq!(
         rows(&last, Table::Stacks, "one")
             .iter()
@@ -304,23 +304,23 @@ async fn what_is_acknowledged_is_queryable_before_and_after_a_flush() {
     store.close(Duration::from_secs(30)).await.unwrap();
     drop(store);
     let reopened = open(config(dir.path()));
-    check(&reopened.snapshot(), "one", one + again);
+    check(&reopened.snapshot(), "one", one + added);
     check(&reopened.snapshot(), "two", two);
 }
 
 #[tokio::test]
 async fn a_crash_at_any_place_loses_and_repeats_nothing() {
-    let mut places = vec![FaultPoint::FlushStart, FaultPoint::LogDelete, FaultPoint::LogCreate];
+    let mut points = vec![FaultPoint::FlushStart, FaultPoint::LogDelete, FaultPoint::LogCreate];
     for table in Table::ALL {
-        places.extend([
+        points.extend([
             FaultPoint::FilesWrite(table),
             FaultPoint::Commit(table),
             FaultPoint::Committed(table),
         ]);
     }
-    for place in places {
+    for point in points {
         // Opening the store creates the first segment.
-        let skip = usize::from(place == FaultPoint::LogCreate);
+        let skip = usize::from(point == FaultPoint::LogCreate);
         let dir = tempfile::tempdir().unwrap();
         let mut load = Load::new();
         let mut total = {
@@ -330,7 +330,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
             total
         };
         {
-            let hook = FailAt::new(place, skip);
+            let hook = FailAt::new(point, skip);
             let store = open(StoreConfig {
                 faults: Faults::new(hook),
                 ..config(dir.path())
@@ -338,7 +338,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
             total += load.append(&store, "t", 4).await;
             let flushed = store.flush().await;
             // If a segment cannot be deleted, the flush does not fail.
-            assert_eq!(flushed.is_err(), place != FaultPoint::LogDelete, "{place:?}");
+            assert_eq!(flushed.is_err(), point != FaultPoint::LogDelete, "{point:?}");
             // The store accepts profiles while the flush fails, except if the log itself fails.
             total += load.append(&store, "t", 2).await;
             check(&store.snapshot(), "t", total);
@@ -350,7 +350,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
         total += load.append(&store, "t", 1).await;
         store.flush().await.unwrap();
         check(&store.snapshot(), "t", total);
-        assert_eq!(segments_of(dir.path()).len(), 1, "{place:?}");
+        assert_eq!(segments_of(dir.path()).len(), 1, "{point:?}");
         drop(store);
         let store = open(config(dir.path()));
         check(&store.snapshot(), "t", total);
@@ -361,7 +361,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
 /// Checks that the folder contains no Parquet files except those of the snapshot.
 #[track_caller]
 fn check_no_garbage(snapshot: &Snapshot) {
-    let mut found = 0;
+    let mut count = 0;
     let mut folders = vec![snapshot.root.name("")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -371,21 +371,21 @@ fn check_no_garbage(snapshot: &Snapshot) {
             } else if path.extension().is_some_and(|end| end == "parquet")
                 && !path.to_string_lossy().contains("_delta_log")
             {
-                found += 1;
+                count += 1;
             }
         }
     }
-    assert_eq!(found, snapshot.files.len());
+    assert_eq!(count, snapshot.files.len());
 }
 
 #[tokio::test]
 async fn a_flush_that_fails_is_tried_again_until_it_succeeds() {
-    for place in Table::ALL
+    for point in Table::ALL
         .into_iter()
         .flat_map(|table| [FaultPoint::Commit(table), FaultPoint::Committed(table)])
     {
         let dir = tempfile::tempdir().unwrap();
-        let hook = FailAt::new(place, 0);
+        let hook = FailAt::new(point, 0);
         let store = open(StoreConfig {
             faults: Faults::new(hook.clone()),
             ..config(dir.path())
@@ -394,7 +394,7 @@ async fn a_flush_that_fails_is_tried_again_until_it_succeeds() {
         let mut total = load.append(&store, "t", 3).await;
         assert!(store.flush().await.is_err());
         total += load.append(&store, "t", 1).await;
-        hook.on.store(false, Ordering::SeqCst);
+        hook.is_on.store(false, Ordering::SeqCst);
         let deadline = Instant::now() + Duration::from_secs(20);
         while store.snapshot().files.is_empty() {
             assert!(Instant::now() < deadline, "the flush must succeed by itself");
@@ -422,7 +422,7 @@ async fn a_full_disk_refuses_profiles_and_heals_by_itself() {
     assert_eq!(errors[0].error.kind, SinkErrorKind::Unavailable);
     assert!(store.unavailable().is_some());
     check(&store.snapshot(), "t", total);
-    hook.on.store(false, Ordering::SeqCst);
+    hook.is_on.store(false, Ordering::SeqCst);
     let deadline = Instant::now() + Duration::from_secs(20);
     while store.unavailable().is_some() {
         assert!(Instant::now() < deadline, "the store must heal by itself");
@@ -508,13 +508,13 @@ async fn a_batch_answers_for_each_profile() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(config(dir.path()));
     let mut load = Load::new();
-    let (good, sum) = load.next();
+    let (valid, sum) = load.next();
     let garbage = RawProfile {
         pprof: bytes::Bytes::from_static(b"\x1f\x8bgarbage"),
-        ..good.clone()
+        ..valid.clone()
     };
     let errors = store
-        .append(&tenant_id("t"), vec![garbage.clone(), good.clone(), garbage])
+        .append(&tenant_id("t"), vec![garbage.clone(), valid.clone(), garbage])
         .await;
     let kinds: Vec<_> = errors
         .iter()

@@ -58,10 +58,10 @@ fn open(dir: &Path, hook: Option<Arc<dyn FaultHook>>) -> Arc<Store> {
 /// Returns the sorted ids of the profiles in heads and files, without duplicates.
 fn ids(dir: &Path) -> Vec<String> {
     let snapshot = Store::open_read_only(dir).unwrap().snapshot();
-    let mut found: Vec<String> = Vec::new();
+    let mut profile_ids: Vec<String> = Vec::new();
     let mut add = |batch: &RecordBatch| {
         let column = batch.column_by_name("profile_id").unwrap().as_string::<i32>();
-        found.extend(column.iter().flatten().map(str::to_owned));
+        profile_ids.extend(column.iter().flatten().map(str::to_owned));
     };
     for head in &snapshot.heads {
         head.scan(Table::Profiles, &ScanFilter::default())
@@ -75,35 +75,35 @@ fn ids(dir: &Path) -> Vec<String> {
             add(&batch.unwrap());
         }
     }
-    found.sort();
-    found.dedup();
-    found
+    profile_ids.sort();
+    profile_ids.dedup();
+    profile_ids
 }
 
 /// A hook that panics at a fault point instead of returning an error.
 struct Panics(FaultPoint);
 
 impl FaultHook for Panics {
-    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
-        self.done(place);
+    fn check(&self, point: FaultPoint) -> std::io::Result<()> {
+        self.done(point);
         Ok(())
     }
 
-    fn done(&self, place: FaultPoint) {
-        assert!(place != self.0, "made to panic");
+    fn done(&self, point: FaultPoint) {
+        assert!(point != self.0, "made to panic");
     }
 }
 
 #[tokio::test]
 async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
-    for (place, thread) in [
+    for (point, thread) in [
         (FaultPoint::LogWrite, "write-ahead log"),
         (FaultPoint::Acknowledge, "store-apply"),
         (FaultPoint::FlushStart, "store-flush"),
         (FaultPoint::Job("compact"), "store-maintain"),
     ] {
         let dir = scratch();
-        let store = open(dir.path(), Some(Arc::new(Panics(place))));
+        let store = open(dir.path(), Some(Arc::new(Panics(point))));
         let wait = Duration::from_secs(30);
         let first = tokio::time::timeout(wait, store.append(&tenant_id("t"), vec![profile("1")]))
             .await
@@ -135,14 +135,14 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
         assert!(errors[0].error.message.contains(thread), "{}", errors[0].error.message);
         let flushed = tokio::time::timeout(wait, store.flush()).await.unwrap();
         // If the thread of the log has ended, no profile reaches the memory, so there is nothing to flush.
-        assert!(flushed.is_err() || place == FaultPoint::LogWrite, "{thread}");
+        assert!(flushed.is_err() || point == FaultPoint::LogWrite, "{thread}");
         drop(store);
         // An acknowledged profile exists after a restart.
         drop(open(dir.path(), None));
-        let found = ids(dir.path());
+        let stored_ids = ids(dir.path());
         assert!(
-            !first.is_empty() || found.contains(&"1".to_owned()),
-            "{thread}: {found:?}"
+            !first.is_empty() || stored_ids.contains(&"1".to_owned()),
+            "{thread}: {stored_ids:?}"
         );
     }
 }
@@ -151,15 +151,15 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
 struct Unwritable(AtomicBool);
 
 impl FaultHook for Unwritable {
-    fn check(&self, _place: FaultPoint) -> std::io::Result<()> {
+    fn check(&self, _point: FaultPoint) -> std::io::Result<()> {
         Ok(())
     }
 
     fn encode(&self, table: Table, rows: &RecordBatch) {
         if table == Table::Profiles && self.0.load(Ordering::SeqCst) {
             let ids = rows.column_by_name("profile_id").unwrap().as_string::<i32>();
-            let bad = ids.iter().flatten().any(|id| id.starts_with("poison"));
-            assert!(!bad, "cannot encode this");
+            let is_poisoned = ids.iter().flatten().any(|id| id.starts_with("poison"));
+            assert!(!is_poisoned, "cannot encode this");
         }
     }
 }
@@ -179,8 +179,8 @@ async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed
     drop(store);
     assert_eq!(ids(dir.path()), ["a", "b", "c", "d", "e"]);
 
-    let found = inspect::check(dir.path()).unwrap();
-    let aside: Vec<_> = found
+    let report = inspect::check(dir.path()).unwrap();
+    let aside: Vec<_> = report
         .findings
         .iter()
         .filter(|finding| finding.kind == "record-aside")
@@ -192,8 +192,8 @@ async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed
     );
 
     // A program without the fault puts the records back into the log.
-    let done = repair::repair(dir.path(), false).unwrap();
-    assert_eq!(done.len(), 2, "{done:?}");
+    let actions = repair::repair(dir.path(), false).unwrap();
+    assert_eq!(actions.len(), 2, "{actions:?}");
     assert!(repair::repair(dir.path(), false).unwrap().is_empty());
     let store = open(dir.path(), None);
     store.flush().await.unwrap();
@@ -216,16 +216,16 @@ async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
     drop(open(dir.path(), None));
     let names = Names::new(SHAPE.functions);
     let span = "a".repeat(135_000);
-    let mut long = cpu_profile(&names, SHAPE, 1);
-    long.labels = vec![SampleLabel::Text("span_id", &span)];
-    long.label_starts = vec![1; SHAPE.samples + 1];
-    long.label_starts[0] = 0;
-    let long = RawProfile {
-        pprof: pprof::gzip(&pprof::encode(&long)).into(),
+    let mut long_profile = cpu_profile(&names, SHAPE, 1);
+    long_profile.labels = vec![SampleLabel::Text("span_id", &span)];
+    long_profile.label_starts = vec![1; SHAPE.samples + 1];
+    long_profile.label_starts[0] = 0;
+    let long_profile = RawProfile {
+        pprof: pprof::gzip(&pprof::encode(&long_profile)).into(),
         ..profile("poison")
     };
     let mut bytes = segment::MAGIC.to_vec();
-    for raw in [&profile("before"), &long, &profile("after")] {
+    for raw in [&profile("before"), &long_profile, &profile("after")] {
         segment::encode_record(&record_of(raw), &mut bytes);
     }
     let unreadable = Bytes::from_static(b"\x09 of another version");
@@ -256,9 +256,9 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     // Each profile has 3.6 MB of text, for which `ingest::memory_for` returns 61 MB, but four kilobytes on the wire.
     let name = "n".repeat(60_000);
     let names: Vec<String> = (0..60).map(|number| format!("{number}{name}")).collect();
-    let few = Names::new(5);
+    let few_names = Names::new(5);
     let mut large = cpu_profile(
-        &few,
+        &few_names,
         Shape {
             functions: 5,
             samples: 1,
@@ -311,10 +311,10 @@ async fn a_record_of_a_flushed_segment_is_restored_although_the_segment_is_still
     for (bytes, path) in segments {
         std::fs::write(path, bytes).unwrap();
     }
-    let done = repair::repair(dir.path(), false).unwrap();
+    let actions = repair::repair(dir.path(), false).unwrap();
     assert!(
-        done.iter().any(|action| action.done.contains("became segment")),
-        "{done:?}"
+        actions.iter().any(|action| action.done.contains("became segment")),
+        "{actions:?}"
     );
     let store = open(dir.path(), None);
     store.flush().await.unwrap();
@@ -330,15 +330,15 @@ async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
     drop(store);
     let log = dir.path().join("wal");
     let segments = wal::segments(&log).unwrap();
-    let bad = damaged::DamagedRecord {
-        place: damaged::RecordPlace {
+    let damaged_record = damaged::DamagedRecord {
+        position: damaged::RecordPosition {
             segment: *segments.last().unwrap(),
             record: 0,
         },
         payload: record_of(&profile("a")).into(),
         reason: "an older program could not read it".to_owned(),
     };
-    damaged::save_damaged(&log, &bad).unwrap();
+    damaged::save_damaged(&log, &damaged_record).unwrap();
     assert_eq!(repair::repair(dir.path(), false).unwrap().len(), 1);
     assert!(damaged::list(&log).unwrap().is_empty());
     assert_eq!(wal::segments(&log).unwrap(), segments);

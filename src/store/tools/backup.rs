@@ -95,13 +95,13 @@ fn copy_data(location: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError
         root: location.root()?,
         writer,
         files: BTreeSet::new(),
-        done: Backup::default(),
+        totals: Backup::default(),
     };
-    let copied = copy.run().and_then(|done| {
+    let copied = copy.run().and_then(|backup| {
         fs::rename(&partial, to)
             .and_then(|()| sync_parent(to))
             .map_err(StoreError::io("rename the complete copy to", to))?;
-        Ok(done)
+        Ok(backup)
     });
     if copied.is_err() {
         let _ = fs::remove_dir_all(&partial);
@@ -117,7 +117,7 @@ struct BackupCopy<'a> {
     /// Parquet files that are copied already, with paths as in [`FileEntry`]. The files never change, so another
     /// attempt keeps them.
     files: BTreeSet<String>,
-    done: Backup,
+    totals: Backup,
 }
 
 /// The version of a table at which its copy ends.
@@ -134,9 +134,9 @@ impl BackupCopy<'_> {
     fn run(&mut self) -> Result<Backup, StoreError> {
         let mut last = String::new();
         for attempt in 0..MAX_ATTEMPTS {
-            self.done.attempts += 1;
+            self.totals.attempts += 1;
             match self.attempt(attempt >= COMPLETE_FLUSH_ATTEMPTS) {
-                Ok(()) => return Ok(self.done),
+                Ok(()) => return Ok(self.totals),
                 Err(Failure::Store(error)) => return Err(error),
                 Err(Failure::Changed(reason)) => last = reason,
             }
@@ -198,15 +198,15 @@ impl BackupCopy<'_> {
     fn copy_log(&mut self) -> Result<(), Failure> {
         let (log, copy) = (self.from.join("wal"), self.to.join("wal"));
         create_folders(&copy).map_err(StoreError::io("create", &copy))?;
-        (self.done.segments, self.done.bytes) = (0, 0);
+        (self.totals.segments, self.totals.bytes) = (0, 0);
         let numbers = wal::segments(&log)?;
         for number in &numbers {
             let path = wal::segment_path(&log, *number);
             // If a flush has removed the segment, the tables contain its profiles. The tables are copied after the log.
             if let Some(bytes) = self.copy_file(&path)? {
                 self.copy_file(&cut::path_of(&path))?;
-                self.done.segments += 1;
-                self.done.bytes += bytes;
+                self.totals.segments += 1;
+                self.totals.bytes += bytes;
             }
         }
         // A record that is being written to the last segment is not acknowledged yet.
@@ -287,19 +287,19 @@ impl BackupCopy<'_> {
     /// Checks that the copied tables equal the original tables at `ends`, and that the copied log belongs to the
     /// tables.
     fn verify(&mut self, ends: &[EndVersion]) -> Result<(), Failure> {
-        let changed = |what: &str| Failure::Changed(format!("{what} while it was copied"));
+        let changed = |subject: &str| Failure::Changed(format!("{subject} while it was copied"));
         let root = Root::Folder(self.to.join("tables"));
         let paths = |files: &[FileEntry]| files.iter().map(|file| file.path.clone()).collect::<BTreeSet<_>>();
         let mut live = BTreeSet::new();
-        self.done.files = 0;
+        self.totals.files = 0;
         for end in ends {
             let copied = DeltaTable::open(&root, end.table).map_err(|_| changed("the log of a table was trimmed"))?;
             let files = paths(&copied.files()?);
             if copied.committed(&self.writer)? != end.committed || files != paths(&end.files) {
                 return Err(changed("the log of a table has changed"));
             }
-            self.done.files += end.files.len() as u64;
-            self.done.bytes += end.files.iter().map(|file| file.size).sum::<u64>();
+            self.totals.files += end.files.len() as u64;
+            self.totals.bytes += end.files.iter().map(|file| file.size).sum::<u64>();
             live.extend(files);
         }
         if let Some(error) = contradictions(&self.to, &root, &self.writer)?.first() {

@@ -45,7 +45,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
         }
         checked.segments += 1;
         checked.records += segment.records;
-        for reason in segment.bad_records {
+        for reason in segment.reasons {
             checked.add(Severity::Error, "record", dir, &path, reason);
         }
         let UnreadableBytes {
@@ -71,26 +71,26 @@ struct Segment {
     ending: UnreadableBytes,
     records: u64,
     /// The reasons why records cannot be used.
-    bad_records: Vec<String>,
+    reasons: Vec<String>,
 }
 
 impl Segment {
     /// Reads a segment. Returns `None` if a running server has flushed it since the listing.
     fn read(path: &Path) -> Result<Option<Self>, StoreError> {
-        let mut bad_records = Vec::new();
+        let mut reasons = Vec::new();
         let mut records = 0;
         let mut rules = KnownRules::default();
         let read = reader::read(path, |payload| {
             records += 1;
             if let Err(error) = record::decode(&payload, &mut rules) {
-                bad_records.push(error.to_string());
+                reasons.push(error.to_string());
             }
         });
         match read {
             Ok(ending) => Ok(Some(Self {
                 ending,
                 records,
-                bad_records,
+                reasons,
             })),
             Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -116,7 +116,7 @@ pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut
     };
     for error in errors {
         let (kind, path) = match &error {
-            StoreError::MissingEntry { place, .. } => ("entry-missing", place.join("_delta_log")),
+            StoreError::MissingEntry { location, .. } => ("entry-missing", location.join("_delta_log")),
             StoreError::CopiedFolder { table, .. } => ("copied", root.name(table.name())),
             _ => ("records-missing", dir.join("wal")),
         };
@@ -154,13 +154,13 @@ pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Ve
             writer,
             remembered: &remembered,
         };
-        let looked = lineage.contradictions();
-        if matches!(&looked, Ok(none) if none.is_empty()) {
+        let result = lineage.contradictions();
+        if matches!(&result, Ok(list) if list.is_empty()) {
             return Ok(Vec::new());
         }
         // A segment may have been deleted while it was read, because a flush has ended since.
         let is_still = open()?.1 == versions;
-        match looked {
+        match result {
             Err(error) if is_still => return Err(error),
             Err(_) => {}
             Ok(some) if is_still => return Ok(some),

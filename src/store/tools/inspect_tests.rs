@@ -146,9 +146,9 @@ fn rows_whose_names_are_gone_are_recognised() {
         let checked = check(dir.path()).unwrap();
         assert!(checked.has_errors());
         for (rows, text) in &expected {
-            let found = checked.findings.iter().filter(|finding| finding.kind == "reference");
-            let found = found.filter(|finding| finding.path.starts_with(&format!("tables/{rows}/")));
-            let details: Vec<&str> = found.map(|finding| finding.detail.as_str()).collect();
+            let findings = checked.findings.iter().filter(|finding| finding.kind == "reference");
+            let findings = findings.filter(|finding| finding.path.starts_with(&format!("tables/{rows}/")));
+            let details: Vec<&str> = findings.map(|finding| finding.detail.as_str()).collect();
             assert_eq!(details.len(), 2, "{checked:?}");
             assert!(details.iter().all(|detail| detail.contains(text)), "{details:?}");
         }
@@ -183,8 +183,8 @@ fn what_was_never_committed_is_named_and_removed() {
     let all = profiles(dir.path());
     let live = live_file(dir.path(), Table::Samples);
     let writer = folder::writer_of(dir.path()).unwrap().unwrap();
-    let ours = live.with_file_name(format!("c1-0-0-{writer}.parquet"));
-    fs::copy(&live, &ours).unwrap();
+    let uncommitted = live.with_file_name(format!("c1-0-0-{writer}.parquet"));
+    fs::copy(&live, &uncommitted).unwrap();
     fs::copy(&live, live.with_file_name("part-0.parquet")).unwrap();
     fs::write(dir.path().join("tables/samples/_delta_log/.x.json.tmp"), "{").unwrap();
     assert_eq!(kinds(dir.path()), ["uncommitted", "orphan", "leftover"]);
@@ -192,7 +192,7 @@ fn what_was_never_committed_is_named_and_removed() {
     assert_eq!(actions.len(), 2, "{actions:?}");
     // The orphan stays, because another program may be about to commit it.
     assert_eq!(kinds(dir.path()), ["orphan"]);
-    assert!(!ours.exists());
+    assert!(!uncommitted.exists());
     assert_eq!(profiles(dir.path()), all);
 }
 

@@ -14,7 +14,7 @@ use crate::store::common::schema::Table;
 use crate::store::flush::commits;
 use crate::store::flush::commits::Remembered;
 use crate::store::flush::{files, isolate};
-use crate::store::log::damaged::RecordPlace;
+use crate::store::log::damaged::RecordPosition;
 use crate::store::log::{damaged, reader, wal};
 use crate::store::maintenance;
 use crate::store::open::folder::Folder;
@@ -57,8 +57,8 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
         for table in Table::ALL {
             let log = tables.join(log_of(table));
             if log.exists() {
-                for (path, done) in sums::repair(&log)? {
-                    act(&path, done);
+                for (path, outcome) in sums::repair(&log)? {
+                    act(&path, outcome);
                 }
             }
         }
@@ -70,7 +70,8 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
         );
     }
     // If tables or log lack data, files that no table lists may be the only copy of profiles.
-    let is_whole = check_log::contradictions(dir, &root, &folder.writer).is_ok_and(|found| found.is_empty());
+    let is_whole =
+        check_log::contradictions(dir, &root, &folder.writer).is_ok_and(|contradictions| contradictions.is_empty());
     for table in Table::ALL.into_iter().filter(|_| is_whole) {
         if !root.has_log(table)? {
             continue;
@@ -115,8 +116,8 @@ fn repair_location(location: DataLocation<'_>, accept_loss: bool) -> Result<Vec<
             );
         } else if let Some(number) = restore_record(&path, last + 1)? {
             last = number;
-            let done = format!("became segment {number} of the log; the next start replays it");
-            act(&path, done);
+            let outcome = format!("became segment {number} of the log; the next start replays it");
+            act(&path, outcome);
         }
     }
     // Only the last segment may end in an unfinished write. Damaged segments stay for programs that can read them.
@@ -201,11 +202,11 @@ fn committed_segments(root: &Root, writer: &str) -> Result<CommittedSegments, St
 /// Turns a damaged record into segment `number`, if this program can replay and write it.
 fn restore_record(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
     let mut records = Vec::new();
-    let place = RecordPlace {
+    let position = RecordPosition {
         segment: number,
         record: 0,
     };
-    reader::read(path, |payload| records.push((place, payload)))?;
+    reader::read(path, |payload| records.push((position, payload)))?;
     if records.is_empty() || isolate::writable(&records, &Faults::default()).is_err() {
         return Ok(None);
     }

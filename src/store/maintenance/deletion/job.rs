@@ -30,7 +30,7 @@ use alluvium_base::file::sync_parent;
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Deletions {
     /// Requests that failed because of their files, and when they are tried again.
-    later: HashMap<PathBuf, Instant>,
+    retry_times: HashMap<PathBuf, Instant>,
 }
 
 impl Deletions {
@@ -87,42 +87,42 @@ impl Deletions {
             Ok(requests) => requests,
             Err(error) => return (FileHold::All, Err(error)),
         };
-        self.later.retain(|request, _| requests.contains(request));
+        self.retry_times.retain(|request, _| requests.contains(request));
         let mut result = Ok(());
         for request in &requests {
-            if !requested && self.later.get(request).is_some_and(|time| Instant::now() < *time) {
+            if !requested && self.retry_times.get(request).is_some_and(|time| Instant::now() < *time) {
                 continue;
             }
             match Deletion::read(request) {
                 Ok(deletion) => {
                     tracing::info!(request = %request.display(), "finishing a deletion");
-                    let done = delete(worker, &deletion, request, report);
-                    if let Err(StoreError::Damaged { .. } | StoreError::Unfinished { .. }) = &done {
-                        self.later
+                    let deleted = delete(worker, &deletion, request, report);
+                    if let Err(StoreError::Damaged { .. } | StoreError::Unfinished { .. }) = &deleted {
+                        self.retry_times
                             .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     }
-                    result = worse_result(result, done);
+                    result = worse_result(result, deleted);
                 }
                 // `alluvium store check` also reports a damaged request.
                 Err(error @ StoreError::Damaged { .. }) => {
-                    self.later
+                    self.retry_times
                         .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     tracing::error!(%error, "ignoring a damaged request for a deletion");
                 }
                 Err(error) => result = worse_result(result, Err(error)),
             }
         }
-        match held(worker) {
-            Ok(held) => (held, result),
+        match read_held_files(worker) {
+            Ok(hold) => (hold, result),
             Err(error) => (FileHold::All, worse_result(result, Err(error))),
         }
     }
 }
 
 /// Returns the files that must not change while requests wait.
-fn held(worker: &Worker) -> Result<FileHold, StoreError> {
+fn read_held_files(worker: &Worker) -> Result<FileHold, StoreError> {
     let files = worker.published.files();
-    let mut held = HeldFiles {
+    let mut held_files = HeldFiles {
         writer: worker.published.writer.clone(),
         ..HeldFiles::default()
     };
@@ -137,22 +137,24 @@ fn held(worker: &Worker) -> Result<FileHold, StoreError> {
         let covered = files
             .iter()
             .filter(|file| deletion.holds(file, &worker.published.writer));
-        held.covered.extend(covered.map(|file| file.path.clone()));
-        held.folders.extend(deletion.folders().map(str::to_owned));
+        held_files.covered.extend(covered.map(|file| file.path.clone()));
+        held_files.folders.extend(deletion.folders().map(str::to_owned));
     }
-    Ok(FileHold::Only(held))
+    Ok(FileHold::Only(held_files))
 }
 
 /// Removes a request that is carried out. If the sync fails, the request may reappear after a power cut, but then it
 /// selects no remaining profile.
 fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
     let faults = &worker.config.faults;
-    let gone = |error: io::Error| match error.kind() {
+    let ignore_missing = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),
     };
     faults
-        .run(FaultPoint::RequestRemove, || fs::remove_file(request).or_else(gone))
+        .run(FaultPoint::RequestRemove, || {
+            fs::remove_file(request).or_else(ignore_missing)
+        })
         .map_err(StoreError::io("remove", request))?;
     if let Err(error) = faults.run(FaultPoint::RequestRemoveSync, || sync_parent(request)) {
         tracing::warn!(%error, request = %request.display(), "cannot sync the removal of a finished request");

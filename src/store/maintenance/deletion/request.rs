@@ -47,7 +47,7 @@ pub(crate) fn folder_of(path: &str) -> Option<&str> {
 
 /// Returns true if a server other than `writer`, or another program, has merged the file.
 pub(crate) fn is_foreign(path: &str, writer: &str) -> bool {
-    FileName::parse(path).is_none() && !MergedName::is_of(path, writer)
+    FileName::parse(path).is_none() && !MergedName::is_written_by(path, writer)
 }
 
 /// A request to delete profiles.
@@ -116,11 +116,11 @@ impl Deletion {
         };
         let may_be_summed = |file: &&FileEntry| file.table == Table::Samples && self.may_touch(&at_any_time, file);
         for edge in [self.from_us, self.until_us] {
-            let around = live
+            let intervals = live
                 .iter()
                 .filter(may_be_summed)
                 .filter_map(|file| summed_around(file, edge));
-            let Some(span) = around.max_by_key(|span| span.end - span.start) else {
+            let Some(span) = intervals.max_by_key(|span| span.end - span.start) else {
                 continue;
             };
             let [edge, start, end] = [edge, span.start, span.end].map(|micros| {
@@ -187,9 +187,9 @@ impl Deletion {
         let Some(files) = &self.files else {
             return false;
         };
-        let mut gone = files.iter().filter(|covered| !live.contains(covered.as_str()));
+        let mut removed = files.iter().filter(|covered| !live.contains(covered.as_str()));
         let folder = folder_of(path);
-        is_foreign(path, writer) && !files.contains(path) && gone.any(|covered| folder_of(covered) == folder)
+        is_foreign(path, writer) && !files.contains(path) && removed.any(|covered| folder_of(covered) == folder)
     }
 
     /// Returns the folders of the covered files, live or not.
@@ -352,8 +352,8 @@ impl Deletion {
         // Earlier versions wrote neither a list of files nor a checksum. A request with a list must have a checksum, so
         // that a flipped bit in a key does not make the request look like a request of an earlier version.
         let checksum = request.remove(CHECKSUM);
-        let known = |key: &String| KEYS.contains(&key.as_str()) && (checksum.is_some() || key != "files");
-        if !request.keys().all(known) {
+        let is_known = |key: &String| KEYS.contains(&key.as_str()) && (checksum.is_some() || key != "files");
+        if !request.keys().all(is_known) {
             return None;
         }
         if checksum.is_some_and(|checksum| checksum != checksum_of(&value)) {
@@ -385,10 +385,10 @@ impl Deletion {
 /// `time`, or if the file has no summed samples around `time`.
 fn summed_around(file: &FileEntry, time: i64) -> Option<TimeSpan> {
     let interval = i64::from(MergedName::of(&file.path).resolution) * 1_000_000;
-    let within = time.checked_rem_euclid(interval).filter(|within| *within > 0)?;
-    let start = time.checked_sub(within)?;
-    let has_it = file.time.is_none_or(|bounds| bounds.contains(&start));
-    has_it.then(|| TimeSpan::new(start, start.saturating_add(interval)))
+    let remainder = time.checked_rem_euclid(interval).filter(|remainder| *remainder > 0)?;
+    let start = time.checked_sub(remainder)?;
+    let has_interval = file.time.is_none_or(|bounds| bounds.contains(&start));
+    has_interval.then(|| TimeSpan::new(start, start.saturating_add(interval)))
 }
 
 fn paths_of(files: &[FileEntry]) -> HashSet<&str> {
@@ -447,7 +447,7 @@ mod tests {
         }
     }
 
-    fn asked() -> Deletion {
+    fn full_deletion() -> Deletion {
         Deletion::new(tenant_id("t"), "{}", TimeSpan::ALL)
     }
 
@@ -467,7 +467,7 @@ mod tests {
             file(&format!("c1-0-bb-{OTHER}")),
         ];
         let later = [file(&format!("000000000004-1-{OWN}")), file(&format!("c1-0-cc-{OWN}"))];
-        let path = asked()
+        let path = full_deletion()
             .limit_to_live(4, &before)
             .unwrap()
             .write(dir.path(), &Faults::default())
@@ -491,21 +491,21 @@ mod tests {
 
     #[test]
     fn what_another_server_has_merged_is_not_told_from_what_came_later() {
-        let taken = asked()
+        let request = full_deletion()
             .limit_to_live(4, &[file(&format!("000000000004-0-{OWN}"))])
             .unwrap();
         let merged = [file(&format!("c1-0-aa-{OTHER}"))];
-        let error = taken.covered_files(&merged, OWN).unwrap_err().to_string();
+        let error = request.covered_files(&merged, OWN).unwrap_err().to_string();
         assert!(error.contains(&merged[0].path), "{error}");
         // A file of another day has no rows of the covered file.
-        let mut elsewhere = merged.clone();
-        elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
-        assert!(taken.covered_files(&elsewhere, OWN).unwrap().is_empty());
+        let mut other_day = merged.clone();
+        other_day[0].path = other_day[0].path.replace("2026-01-01", "2026-01-02");
+        assert!(request.covered_files(&other_day, OWN).unwrap().is_empty());
         // If another request has rewritten the merged file, the request records the file, also after a restart.
         let dir = tempfile::tempdir().unwrap();
-        let mut other = taken.clone();
+        let mut other = request.clone();
         let rewritten = [file(&format!("c1-0-bb-{OWN}"))];
-        assert!(!other.transfer(&elsewhere[0], &[rewritten[0].path.clone()], &elsewhere, OWN));
+        assert!(!other.transfer(&other_day[0], &[rewritten[0].path.clone()], &other_day, OWN));
         assert!(other.transfer(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
         let path = other.write(dir.path(), &Faults::default()).unwrap();
         let error = Deletion::read(&path)
@@ -551,14 +551,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let selector = r#"cpu:a:b:c:d{service_name="cart"}"#;
         let requested = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
-        let taken = requested.limit_to_live(4, &[file("a"), file("b")]).unwrap();
-        let path = taken.write(dir.path(), &Faults::default()).unwrap();
+        let request = requested.limit_to_live(4, &[file("a"), file("b")]).unwrap();
+        let path = request.write(dir.path(), &Faults::default()).unwrap();
         let bytes = fs::read(&path).unwrap();
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             let read = Deletion::parse_request(&bytes);
-            assert!(read.is_none_or(|read| read == taken), "bit {bit}");
+            assert!(read.is_none_or(|read| read == request), "bit {bit}");
         }
     }
 }

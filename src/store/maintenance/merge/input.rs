@@ -86,7 +86,7 @@ impl Input {
             .open_file(&entry.path, entry.size)
             .map_err(StoreError::io("open", &path))?;
         let (file, metadata) = VerifiedFile::open(file, entry).map_err(|error| failed(&error))?;
-        let metadata = to_read(metadata, table).map_err(|error| failed(&error))?;
+        let metadata = prepare_metadata(metadata, table).map_err(|error| failed(&error))?;
         // Stacks are merged in memory, whatever their order.
         let claimed = order_of(metadata.metadata());
         let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
@@ -155,14 +155,14 @@ impl SeriesBatches {
                 continue;
             }
             let keys = Keys::of(&batch)?;
-            let first_key = keys.at(0);
+            let first_key = keys.key(0);
             if let Some(first) = parts.first()
-                && Keys::of(first)?.at(0) != first_key
+                && Keys::of(first)?.key(0) != first_key
             {
                 self.rest = Some(batch);
                 break;
             }
-            let end = (1..batch.num_rows()).find(|row| keys.at(*row) != first_key);
+            let end = (1..batch.num_rows()).find(|row| keys.key(*row) != first_key);
             let Some(end) = end else {
                 parts.push(batch);
                 continue;
@@ -195,7 +195,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    fn at(&self, row: usize) -> (&'a str, SeriesId) {
+    fn key(&self, row: usize) -> (&'a str, SeriesId) {
         let name = self.types.key(row).map_or("", |key| self.names.value(key));
         (name, SeriesId(self.series[row]))
     }
@@ -229,14 +229,14 @@ pub(crate) fn order_of(metadata: &ParquetMetaData) -> Option<String> {
 
 /// Returns the metadata of a file, prepared for reading the columns of [`read_schema`]. Files of layout 1 lack one of
 /// these columns.
-fn to_read(metadata: Arc<ParquetMetaData>, table: Table) -> Result<ArrowReaderMetadata, ParquetError> {
-    let found = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new())?;
-    let wanted = read_schema(table);
-    let in_file = found.schema();
-    let has = |field: &&FieldRef| field.name() != START_LINES || in_file.field_with_name(START_LINES).is_ok();
-    let fields: Vec<FieldRef> = wanted.fields().iter().filter(has).cloned().collect();
+fn prepare_metadata(metadata: Arc<ParquetMetaData>, table: Table) -> Result<ArrowReaderMetadata, ParquetError> {
+    let arrow_metadata = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new())?;
+    let expected = read_schema(table);
+    let in_file = arrow_metadata.schema();
+    let is_present = |field: &&FieldRef| field.name() != START_LINES || in_file.field_with_name(START_LINES).is_ok();
+    let fields: Vec<FieldRef> = expected.fields().iter().filter(is_present).cloned().collect();
     let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
-    ArrowReaderMetadata::try_new(found.metadata().clone(), options)
+    ArrowReaderMetadata::try_new(arrow_metadata.metadata().clone(), options)
 }
 
 /// Returns the table's schema without the partition columns, with the profile type as a dictionary.
@@ -275,7 +275,7 @@ mod tests {
 
     /// Builds a batch from rows of type, series, stack and time.
     fn batch(rows: &[(&str, i64, i64, i64)]) -> RecordBatch {
-        let integers = |of: fn(&(&str, i64, i64, i64)) -> i64| -> Vec<i64> { rows.iter().map(of).collect() };
+        let integers = |field: fn(&(&str, i64, i64, i64)) -> i64| -> Vec<i64> { rows.iter().map(field).collect() };
         let types: DictionaryArray<Int32Type> = rows.iter().map(|row| row.0).collect();
         let columns: Vec<ArrayRef> = vec![
             Arc::new(TimestampMicrosecondArray::from(integers(|row| row.3)).with_timezone("UTC")),
@@ -310,13 +310,13 @@ mod tests {
                 reader: reader.with_batch_size(size).build().unwrap(),
                 rest: None,
             };
-            let mut found = Vec::new();
+            let mut parts = Vec::new();
             while let Some(part) = stretches.next().unwrap() {
-                found.push(part);
+                parts.push(part);
             }
-            assert_eq!(found.len(), 4, "one batch per series and type");
-            let found = concat_batches(&read_schema(Table::Samples), &found).unwrap();
-            assert_eq!(found, batch(&sorted), "batches of {size} rows");
+            assert_eq!(parts.len(), 4, "one batch per series and type");
+            let read = concat_batches(&read_schema(Table::Samples), &parts).unwrap();
+            assert_eq!(read, batch(&sorted), "batches of {size} rows");
         }
     }
 }

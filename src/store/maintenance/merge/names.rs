@@ -153,20 +153,20 @@ impl StackSet {
             let start_lines = start_lines.row(row);
             let has_start_lines = !start_lines.is_empty();
             let known = self.known.get(&id).copied();
-            if known.is_some_and(|(_, has_them)| has_them || !has_start_lines) {
+            if known.is_some_and(|(_, has_known_lines)| has_known_lines || !has_start_lines) {
                 continue;
             }
             let start = self.paths.len() as u32;
-            for (depth, at) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
-                let [function, file, mapping, build_id] = texts.map(|column| self.texts.insert(column.value(at)));
+            for (depth, position) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
+                let [function, file, mapping, build_id] = texts.map(|column| self.texts.insert(column.value(position)));
                 self.paths.push(self.frames.insert(Frame {
                     function,
                     file,
-                    line: line.value(at),
+                    line: line.value(position),
                     mapping,
                     build_id,
-                    address: address.value(at) as u64,
-                    inlined: inlined.value(at),
+                    address: address.value(position) as u64,
+                    inlined: inlined.value(position),
                     start_line: start_lines.get(depth).copied().unwrap_or(0),
                 }));
             }
@@ -274,16 +274,16 @@ mod tests {
         let ids = [0, 1, -1, i64::MAX, i64::MIN, 1 << 40, -(1 << 61)].map(StackId);
         let mut first = Piece::default();
         loop {
-            let (mut count, mut had) = (1, vec![0; ids.len()]);
+            let (mut count, mut hits) = (1, vec![0; ids.len()]);
             let mut piece = first;
             loop {
-                for (id, had) in ids.iter().zip(&mut had) {
-                    *had += usize::from(piece.has(*id));
+                for (id, hits) in ids.iter().zip(&mut hits) {
+                    *hits += usize::from(piece.has(*id));
                 }
                 let Some(next) = piece.next() else { break };
                 (piece, count) = (next, count + 1);
             }
-            assert!(had.iter().all(|had| *had == 1), "{first:?}");
+            assert!(hits.iter().all(|hits| *hits == 1), "{first:?}");
             assert_eq!(count, 1 << first.bits);
             let Some(half) = first.half() else { break };
             first = half;

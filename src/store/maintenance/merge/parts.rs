@@ -104,8 +104,8 @@ impl Parts {
             0
         };
         if self.open.get(self.last).is_none_or(|part| part.hour != hour) {
-            self.last = if let Some(place) = self.open.iter().position(|part| part.hour == hour) {
-                place
+            self.last = if let Some(index) = self.open.iter().position(|part| part.hour == hour) {
+                index
             } else {
                 self.open.push(Part {
                     hour,

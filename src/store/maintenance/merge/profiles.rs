@@ -56,10 +56,10 @@ pub(crate) fn merge<O: Copy + PartialEq>(
     while let Some(first) = (0..cursors.len()).min_by(|left, right| cursors[*left].row().cmp(&cursors[*right].row())) {
         let cursor = &mut cursors[first];
         if let Some(output) = cursor.row().and_then(&mut choose) {
-            let place = (cursor.slot, cursor.row);
+            let row = (cursor.slot, cursor.row);
             match gathered.iter_mut().find(|(other, _)| *other == output) {
-                Some((_, rows)) => rows.push(place),
-                None => gathered.push((output, vec![place])),
+                Some((_, rows)) => rows.push(row),
+                None => gathered.push((output, vec![row])),
             }
             count += 1;
         }

@@ -141,7 +141,7 @@ impl MergedName {
     }
 
     /// Returns true if `path` names a merged file that `writer` wrote.
-    pub(crate) fn is_of(path: &str, writer: &str) -> bool {
+    pub(crate) fn is_written_by(path: &str, writer: &str) -> bool {
         let name = name_of(path);
         name.starts_with('c')
             && name
@@ -338,7 +338,7 @@ fn write_profiles(
                 path: output.path().to_owned(),
                 reason: error.to_string(),
             };
-            let batch = plain(&batch, &schema).map_err(failed)?;
+            let batch = expand_dictionary(&batch, &schema).map_err(failed)?;
             extend_stats(stats, &batch).map_err(failed)?;
             output.write(&batch)
         },
@@ -350,7 +350,7 @@ fn write_profiles(
 }
 
 /// Converts the profile type of a batch from a dictionary to text.
-fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+fn expand_dictionary(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = std::iter::zip(batch.columns(), schema.fields());
     let columns = columns.map(|(column, field)| cast(column, field.data_type()));
     RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
@@ -476,8 +476,8 @@ mod tests {
         };
         let text = name.text("some-writer");
         assert_eq!(MergedName::of(&format!("samples/tenant=t/day=2026-11-21/{text}")), name);
-        assert!(MergedName::is_of(&text, "some-writer"));
-        assert!(!MergedName::is_of(&text, "writer2"));
+        assert!(MergedName::is_written_by(&text, "some-writer"));
+        assert!(!MergedName::is_written_by(&text, "writer2"));
         let flushed = MergedName::of("samples/tenant=t/day=2026-11-21/000000000012-1-w.parquet");
         assert_eq!((flushed.level, flushed.resolution), (0, 0));
     }

@@ -41,8 +41,8 @@ impl ProfileTypes {
     }
 
     fn number(&mut self, text: &str) -> u32 {
-        let found = self.0.iter().position(|known| known.as_str() == text);
-        let index = found.unwrap_or_else(|| {
+        let position = self.0.iter().position(|name| name.as_str() == text);
+        let index = position.unwrap_or_else(|| {
             self.0.push(text.into());
             self.0.len() - 1
         });
@@ -99,9 +99,9 @@ pub(crate) fn merge(
             }
             let key = cursor.key();
             if limit.is_some_and(|limit| key.compare(&limit, &types) == Ordering::Greater) {
-                let place =
+                let position =
                     order.partition_point(|other| cursors[*other].key().compare(&key, &types) == Ordering::Greater);
-                order.insert(place, current);
+                order.insert(position, current);
                 break;
             }
         }

@@ -22,12 +22,12 @@ use alluvium_profile::{Labels, SeriesId};
 /// Number of series in an output batch.
 const BATCH_SERIES: usize = 4 << 10;
 
-/// Passes the series of a file to `each`, one by one.
-pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labels)) -> Result<(), StoreError> {
+/// Passes the series of a file to `visit`, one by one.
+pub(crate) fn each_series(input: &mut Input, mut visit: impl FnMut(SeriesId, Labels)) -> Result<(), StoreError> {
     while let Some(batch) = input.next()? {
         let ids = series_ids(&batch).map_err(|error| input.failed(&error))?;
         for (row, id) in ids.into_iter().enumerate() {
-            each(id, labels_of(&batch, row).map_err(|error| input.failed(&error))?);
+            visit(id, labels_of(&batch, row).map_err(|error| input.failed(&error))?);
         }
     }
     Ok(())
@@ -139,9 +139,9 @@ impl SeriesMerge {
                 })?;
                 output.write(&batch)?;
             }
-            let held = output.held_bytes();
-            throttle(self.bytes() + held)?;
-            if held > memory_bytes / 2 {
+            let held_bytes = output.held_bytes();
+            throttle(self.bytes() + held_bytes)?;
+            if held_bytes > memory_bytes / 2 {
                 output.end_group()?;
             }
             batch = self.batch()?;
@@ -187,6 +187,8 @@ fn series_ids(batch: &RecordBatch) -> Result<Vec<SeriesId>, ArrowError> {
 fn labels_of(batch: &RecordBatch, row: usize) -> Result<Labels, ArrowError> {
     let (maps, keys, values) = schema::maps(batch, LABELS)?;
     let offsets = maps.value_offsets();
-    let pairs = (offsets[row] as usize..offsets[row + 1] as usize).filter(|at| values.is_valid(*at));
-    Ok(Labels::from_pairs(pairs.map(|at| (keys.value(at), values.value(at)))))
+    let pairs = (offsets[row] as usize..offsets[row + 1] as usize).filter(|index| values.is_valid(*index));
+    Ok(Labels::from_pairs(
+        pairs.map(|index| (keys.value(index), values.value(index))),
+    ))
 }

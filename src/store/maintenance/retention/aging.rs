@@ -43,14 +43,14 @@ pub struct Downsampling {
 impl Aging {
     /// Returns how long profiles of a tenant and type are kept; `None` means forever.
     fn period(&self, tenant: &TenantId, profile_type: &ProfileTypeId) -> Option<Duration> {
-        let of = |types: &BTreeMap<String, Duration>| {
+        let find_period = |types: &BTreeMap<String, Duration>| {
             let id = profile_type.as_str();
             let name = id.split_once(':').map_or(id, |(name, _)| name);
             types.get(id).or_else(|| types.get(name)).copied()
         };
-        let own = self.tenant_types.get(tenant).and_then(of);
+        let own = self.tenant_types.get(tenant).and_then(find_period);
         let period = own
-            .or_else(|| of(&self.types))
+            .or_else(|| find_period(&self.types))
             .or_else(|| self.tenants.get(tenant).copied())
             .unwrap_or(self.retention);
         (!period.is_zero()).then_some(period)
@@ -64,10 +64,10 @@ impl Aging {
     /// Returns all periods that may apply to profiles of a tenant.
     fn periods(&self, tenant: &TenantId) -> impl Iterator<Item = Duration> {
         let own = self.tenants.get(tenant).unwrap_or(&self.retention);
-        let of_tenant = self.tenant_types.get(tenant).into_iter().flat_map(BTreeMap::values);
+        let tenant_periods = self.tenant_types.get(tenant).into_iter().flat_map(BTreeMap::values);
         std::iter::once(own)
             .chain(self.types.values())
-            .chain(of_tenant)
+            .chain(tenant_periods)
             .copied()
     }
 
@@ -97,25 +97,25 @@ pub(crate) struct Expired {
 
 /// Returns the files whose period is over at `now_us`, and the jobs that split files of several types.
 pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
-    let before = |period: Duration| now_us.saturating_sub(period.as_micros().min(i64::MAX as u128) as i64);
+    let cutoff = |period: Duration| now_us.saturating_sub(period.as_micros().min(i64::MAX as u128) as i64);
     let mut expired = Expired::default();
     let mut left: BTreeMap<(TenantId, i32), usize> = BTreeMap::new();
     for file in files {
         let (Some(time), Some(types)) = (file.time, &file.profile_type) else {
             continue;
         };
-        let is_over = |period| time.max < before(period);
-        let whole = match types.single() {
+        let is_over = |period| time.max < cutoff(period);
+        let file_period = match types.single() {
             Some(profile_type) => aging.period(&file.tenant, profile_type),
             None => aging.longest(&file.tenant),
         };
-        if whole.is_some_and(is_over) {
+        if file_period.is_some_and(is_over) {
             expired.files.entry(file.table).or_default().push(file.clone());
             continue;
         }
         *left.entry((file.tenant.clone(), file.day)).or_default() += 1;
-        let partly = aging.by_type() && types.single().is_none();
-        if partly && aging.shortest(&file.tenant).is_some_and(is_over) {
+        let is_mixed = aging.by_type() && types.single().is_none();
+        if is_mixed && aging.shortest(&file.tenant).is_some_and(is_over) {
             let name = MergedName::of(&file.path);
             expired.splits.push(Job {
                 table: file.table,
@@ -135,10 +135,10 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
     // too old to keep.
     for file in files {
         let day_end = TimeSpan::of_day(file.day).end;
-        let over = aging
+        let is_expired = aging
             .longest(&file.tenant)
-            .is_some_and(|period| day_end.saturating_add(DAY_US) < before(period));
-        if file.time.is_none() && over && !left.contains_key(&(file.tenant.clone(), file.day)) {
+            .is_some_and(|period| day_end.saturating_add(DAY_US) < cutoff(period));
+        if file.time.is_none() && is_expired && !left.contains_key(&(file.tenant.clone(), file.day)) {
             expired.files.entry(file.table).or_default().push(file.clone());
         }
     }
@@ -235,15 +235,15 @@ mod tests {
             file(Table::Samples, "c.parquet", 106, Some(("cpu:a:b:c:d", "cpu:a:b:c:d"))),
             file(Table::Stacks, "d.parquet", 106, None),
         ];
-        let at = |day: i64| day * DAY_US + 2000;
-        assert!(expired(&files, at(106), &aging).files.is_empty());
-        let found = expired(&files, at(107), &aging).files;
-        assert_eq!(found[&Table::Samples].len(), 1);
+        let time_on = |day: i64| day * DAY_US + 2000;
+        assert!(expired(&files, time_on(106), &aging).files.is_empty());
+        let expired_files = expired(&files, time_on(107), &aging).files;
+        assert_eq!(expired_files[&Table::Samples].len(), 1);
         // Stacks are deleted a day later than the rows, because a late profile of that day may still arrive.
-        assert!(!found.contains_key(&Table::Stacks));
-        let found = expired(&files, at(110), &aging).files;
-        assert_eq!(found[&Table::Stacks][0].day, 100);
-        assert!(expired(&files, at(9999), &Aging::default()).files.is_empty());
+        assert!(!expired_files.contains_key(&Table::Stacks));
+        let expired_files = expired(&files, time_on(110), &aging).files;
+        assert_eq!(expired_files[&Table::Stacks][0].day, 100);
+        assert!(expired(&files, time_on(9999), &Aging::default()).files.is_empty());
     }
 
     #[test]
@@ -259,8 +259,8 @@ mod tests {
             100,
             Some(("cpu:a:b:c:d", "memory:a:b:c:d")),
         )];
-        let found = expired(&mixed, now, &aging);
-        assert!(found.files.is_empty() && found.splits.len() == 1 && found.splits[0].by_type);
+        let result = expired(&mixed, now, &aging);
+        assert!(result.files.is_empty() && result.splits.len() == 1 && result.splits[0].by_type);
         let split = [
             file(
                 Table::Samples,
@@ -275,9 +275,9 @@ mod tests {
                 Some(("memory:a:b:c:d", "memory:a:b:c:d")),
             ),
         ];
-        let found = expired(&split, now, &aging);
-        assert!(found.splits.is_empty());
-        assert_eq!(found.files[&Table::Samples][0].path, split[1].path);
+        let result = expired(&split, now, &aging);
+        assert!(result.splits.is_empty());
+        assert_eq!(result.files[&Table::Samples][0].path, split[1].path);
     }
 
     #[test]

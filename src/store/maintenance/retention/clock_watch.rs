@@ -98,7 +98,7 @@ impl ClockWatch {
     /// Reads the time that an earlier process stored. Without the file, the clock is trusted.
     pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
         let file = dir.join("CLOCK");
-        let kept = match fs::read_to_string(&file) {
+        let stored_anchor = match fs::read_to_string(&file) {
             Ok(text) => anchor(&text, clock)
                 .inspect_err(
                     |error| tracing::warn!(%error, file = %file.display(), "cannot parse the last trusted time"),
@@ -112,7 +112,7 @@ impl ClockWatch {
         };
         Self {
             file,
-            anchor: kept,
+            anchor: stored_anchor,
             first_after_jump: None,
             written_at: None,
         }
@@ -127,10 +127,10 @@ impl ClockWatch {
         };
         let position = self
             .anchor
-            .map_or(ReadingPosition::Expected, |seen| seen.position_of(&now));
-        let settled = self.first_after_jump.is_some_and(|since| {
-            since.position_of(&now) == ReadingPosition::Expected
-                && now.running.saturating_sub(since.running) >= TRUST_DELAY
+            .map_or(ReadingPosition::Expected, |anchor| anchor.position_of(&now));
+        let settled = self.first_after_jump.is_some_and(|reading| {
+            reading.position_of(&now) == ReadingPosition::Expected
+                && now.running.saturating_sub(reading.running) >= TRUST_DELAY
         });
         if position == ReadingPosition::Expected || settled {
             if self.first_after_jump.take().is_some() {
@@ -140,12 +140,12 @@ impl ClockWatch {
             let anchor = self
                 .anchor
                 .filter(|_| !settled)
-                .map_or(now, |seen| seen.followed_by(now));
+                .map_or(now, |anchor| anchor.followed_by(now));
             self.anchor = Some(anchor);
             self.write_anchor(anchor, clock);
         } else if self
             .first_after_jump
-            .is_none_or(|since| since.position_of(&now) != ReadingPosition::Expected)
+            .is_none_or(|reading| reading.position_of(&now) != ReadingPosition::Expected)
         {
             self.first_after_jump = Some(now);
             if let Some(believed) = self.anchor.filter(|_| position == ReadingPosition::Ahead) {
@@ -169,7 +169,7 @@ impl ClockWatch {
     fn write_anchor(&mut self, now: ClockReading, clock: &Clock) {
         if self
             .written_at
-            .is_some_and(|kept| now.running.saturating_sub(kept) < WRITE_INTERVAL)
+            .is_some_and(|time| now.running.saturating_sub(time) < WRITE_INTERVAL)
         {
             return;
         }
@@ -186,11 +186,15 @@ fn anchor(text: &str, clock: &Clock) -> Result<ClockReading, chrono::ParseError>
     let mut lines = text.lines();
     let wall: SystemTime = DateTime::parse_from_rfc3339(lines.next().unwrap_or_default().trim())?.into();
     let boot = lines.next().and_then(SinceBoot::parse);
-    let away = boot.and_then(|kept| clock.since_boot()?.since(&kept));
+    let time_off = boot.and_then(|stored| clock.since_boot()?.since(&stored));
     Ok(ClockReading {
-        wall: wall + away.unwrap_or_default(),
+        wall: wall + time_off.unwrap_or_default(),
         running: clock.running(),
-        tolerance: if away.is_some() { MAX_DEVIATION } else { MAX_OFF_TIME },
+        tolerance: if time_off.is_some() {
+            MAX_DEVIATION
+        } else {
+            MAX_OFF_TIME
+        },
     })
 }
 
@@ -237,11 +241,11 @@ mod tests {
             hands.1 += time;
         }
 
-        fn ahead(&self, time: Duration) {
+        fn set_ahead(&self, time: Duration) {
             self.0.lock().0 += time;
         }
 
-        fn back(&self, time: Duration) {
+        fn set_back(&self, time: Duration) {
             self.0.lock().0 -= time;
         }
     }
@@ -292,13 +296,13 @@ mod tests {
             assert!(machine.check());
             machine.hands.pass(HOUR);
             // A time server corrects the clock now and then.
-            machine.hands.ahead(Duration::from_mins(1));
+            machine.hands.set_ahead(Duration::from_mins(1));
         }
-        machine.hands.ahead(DAY * 2);
+        machine.hands.set_ahead(DAY * 2);
         assert!(!machine.check());
-        machine.hands.back(DAY * 2);
+        machine.hands.set_back(DAY * 2);
         assert!(machine.check(), "refused although the clock is correct again");
-        machine.hands.ahead(DAY * 3000);
+        machine.hands.set_ahead(DAY * 3000);
         for _ in 0..24 {
             assert!(!machine.check());
             machine.hands.pass(HOUR);
@@ -315,15 +319,15 @@ mod tests {
     fn small_jumps_add_up() {
         let mut machine = Machine::new();
         assert!(machine.check());
-        let mut looks = Vec::new();
+        let mut results = Vec::new();
         for _ in 0..6 {
             machine.hands.pass(Duration::from_secs(10));
-            machine.hands.ahead(HOUR * 20);
-            looks.push(machine.check());
+            machine.hands.set_ahead(HOUR * 20);
+            results.push(machine.check());
         }
-        assert_eq!(looks, [true, false, false, false, false, false]);
+        assert_eq!(results, [true, false, false, false, false, false]);
         assert!(machine.metrics.clock_jumps.get() > 0);
-        machine.hands.back(HOUR * 100);
+        machine.hands.set_back(HOUR * 100);
         assert!(machine.check(), "refused although the clock is only 20 hours ahead");
     }
 
@@ -331,22 +335,22 @@ mod tests {
     fn small_jumps_add_up_over_restarts_as_long_as_the_system_runs() {
         let mut machine = Machine::of_boot("first");
         assert!(machine.check());
-        machine.hands.ahead(HOUR * 20);
+        machine.hands.set_ahead(HOUR * 20);
         for _ in 0..3 {
             machine.restart();
             machine.hands.pass(Duration::from_secs(10));
             assert!(machine.check(), "refused although the clock is only 20 hours ahead");
         }
-        machine.hands.ahead(HOUR * 20);
+        machine.hands.set_ahead(HOUR * 20);
         machine.restart();
         assert!(!machine.check());
-        machine.hands.back(HOUR * 20);
+        machine.hands.set_back(HOUR * 20);
         assert!(machine.check());
         // The machine was not off, as the time since the boot shows.
         machine.restart();
-        machine.hands.ahead(DAY * 20);
+        machine.hands.set_ahead(DAY * 20);
         assert!(!machine.check());
-        machine.hands.back(DAY * 20);
+        machine.hands.set_back(DAY * 20);
         machine.restart();
         machine.hands.pass(DAY * 50);
         assert!(
@@ -356,9 +360,9 @@ mod tests {
         // After another boot, nothing shows how long the machine was off.
         machine.clock = machine.hands.clock_of_boot("second");
         machine.restart();
-        machine.hands.ahead(DAY * 20);
+        machine.hands.set_ahead(DAY * 20);
         assert!(machine.check());
-        machine.hands.ahead(HOUR * 25);
+        machine.hands.set_ahead(HOUR * 25);
         assert!(!machine.check());
     }
 
@@ -368,7 +372,7 @@ mod tests {
         for _ in 0..24 * 60 {
             assert!(machine.check());
             machine.hands.pass(HOUR);
-            machine.hands.ahead(Duration::from_mins(2));
+            machine.hands.set_ahead(Duration::from_mins(2));
         }
         assert_eq!(machine.metrics.clock_jumps.get(), 0);
     }
@@ -377,10 +381,10 @@ mod tests {
     fn another_jump_begins_another_day() {
         let mut machine = Machine::new();
         assert!(machine.check());
-        machine.hands.ahead(DAY * 300);
+        machine.hands.set_ahead(DAY * 300);
         assert!(!machine.check());
         machine.hands.pass(HOUR * 23);
-        machine.hands.ahead(DAY * 300);
+        machine.hands.set_ahead(DAY * 300);
         for _ in 0..24 {
             assert!(!machine.check());
             machine.hands.pass(HOUR);
@@ -393,22 +397,22 @@ mod tests {
     fn a_clock_that_was_late_may_come_back_at_once() {
         let mut machine = Machine::new();
         assert!(machine.check());
-        machine.hands.back(DAY * 18_000);
+        machine.hands.set_back(DAY * 18_000);
         assert!(machine.check());
         machine.hands.pass(HOUR);
         assert!(machine.check());
-        machine.hands.ahead(DAY * 18_000);
+        machine.hands.set_ahead(DAY * 18_000);
         assert!(
             machine.check(),
             "a machine without a battery gets the time after its start"
         );
         assert_eq!(machine.metrics.clock_jumps.get(), 0);
         // A clock that is set back for good is also trusted after a day. A later jump is measured from the new time.
-        machine.hands.back(DAY * 300);
+        machine.hands.set_back(DAY * 300);
         assert!(machine.check());
         machine.hands.pass(DAY);
         assert!(machine.check());
-        machine.hands.ahead(DAY * 300);
+        machine.hands.set_ahead(DAY * 300);
         assert!(!machine.check());
     }
 
@@ -423,7 +427,7 @@ mod tests {
             "refused although the machine may have been off for 29 days"
         );
         machine.restart();
-        machine.hands.ahead(DAY * 31);
+        machine.hands.set_ahead(DAY * 31);
         assert!(!machine.check());
         // Another start does not change this.
         machine.hands.pass(HOUR);
@@ -440,12 +444,12 @@ mod tests {
     fn without_the_file_the_clock_is_believed_and_a_damaged_one_is_none() {
         let mut machine = Machine::new();
         assert!(machine.check());
-        machine.hands.ahead(DAY * 300);
+        machine.hands.set_ahead(DAY * 300);
         fs::remove_file(machine.dir.path().join("CLOCK")).unwrap();
         machine.restart();
         assert!(machine.check());
         fs::write(machine.dir.path().join("CLOCK"), "\0\0").unwrap();
-        machine.hands.ahead(DAY * 300);
+        machine.hands.set_ahead(DAY * 300);
         machine.restart();
         assert!(machine.check());
     }

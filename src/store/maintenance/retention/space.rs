@@ -90,7 +90,7 @@ impl SpaceLimits {
 impl ExcessFiles {
     fn has(&self, file: &FileEntry) -> bool {
         let files = self.files.get(&file.table).map(Vec::as_slice).unwrap_or_default();
-        files.iter().any(|gone| gone.path == file.path)
+        files.iter().any(|removed| removed.path == file.path)
     }
 }
 
@@ -176,13 +176,13 @@ mod tests {
         let mut files: Vec<FileEntry> = (0..5).flat_map(|hour| rows("t", hour)).collect();
         files.push(file(Table::Stacks, "t", "names.parquet", None));
         assert!(oldest(&files, 110).is_none());
-        let found = oldest(&files, 95).unwrap();
+        let excess = oldest(&files, 95).unwrap();
         let first = ["profiles/tenant=t/0.parquet", "samples/tenant=t/0.parquet"];
         assert_eq!(
-            (names(&found), found.bytes, found.remaining_bytes),
+            (names(&excess), excess.bytes, excess.remaining_bytes),
             (first.to_vec(), 20, 0)
         );
-        assert_eq!(found.newest_us, 100 * DAY_US + HOUR_US);
+        assert_eq!(excess.newest_us, 100 * DAY_US + HOUR_US);
         assert_eq!(oldest(&files, 90).unwrap().bytes, 20);
         assert_eq!(oldest(&files, 89).unwrap().bytes, 40);
     }
@@ -191,13 +191,13 @@ mod tests {
     fn the_newest_hour_and_names_that_may_be_needed_stay_whatever_the_limit() {
         let mut files: Vec<FileEntry> = (0..5).flat_map(|hour| rows("t", hour)).collect();
         files.push(file(Table::Stacks, "t", "names.parquet", None));
-        let found = oldest(&files, 0).unwrap();
+        let excess = oldest(&files, 0).unwrap();
         // The fourth hour ends at the moment at which the newest hour begins.
-        assert_eq!((found.bytes, found.remaining_bytes), (60, 50));
+        assert_eq!((excess.bytes, excess.remaining_bytes), (60, 50));
         files.extend(rows("t", 72));
-        let found = oldest(&files, 25).unwrap();
-        assert!(names(&found).contains(&"stacks/tenant=t/names.parquet"));
-        assert_eq!((found.bytes, found.remaining_bytes), (110, 0));
+        let excess = oldest(&files, 25).unwrap();
+        assert!(names(&excess).contains(&"stacks/tenant=t/names.parquet"));
+        assert_eq!((excess.bytes, excess.remaining_bytes), (110, 0));
     }
 
     #[test]
@@ -209,17 +209,17 @@ mod tests {
             tenants: BTreeMap::from([(tenant_id("large"), 80)]),
             floor: None,
         };
-        let found = limits.excess_files(&files);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(names(&found[0]).iter().all(|path| path.contains("tenant=large")));
-        assert_eq!(found[0].bytes, 40);
+        let excess = limits.excess_files(&files);
+        assert_eq!(excess.len(), 1, "{excess:?}");
+        assert!(names(&excess[0]).iter().all(|path| path.contains("tenant=large")));
+        assert_eq!(excess[0].bytes, 40);
         let limits = SpaceLimits {
             whole: Some(100),
             ..limits
         };
-        let found = limits.excess_files(&files);
-        assert!(names(&found[1]).iter().all(|path| path.contains("tenant=old")));
-        assert_eq!(found.iter().map(|found| found.bytes).sum::<u64>(), 80);
+        let excess = limits.excess_files(&files);
+        assert!(names(&excess[1]).iter().all(|path| path.contains("tenant=old")));
+        assert_eq!(excess.iter().map(|excess| excess.bytes).sum::<u64>(), 80);
     }
 
     #[test]

@@ -108,11 +108,11 @@ fn remove(
     if excess.bytes == 0 {
         return Ok(());
     }
-    let until = chrono::DateTime::from_timestamp_micros(excess.newest_us).unwrap_or_default();
+    let newest = chrono::DateTime::from_timestamp_micros(excess.newest_us).unwrap_or_default();
     tracing::info!(
         reason,
         bytes = excess.bytes,
-        until = until.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        until = newest.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         "removing the oldest profiles to make room"
     );
     worker.remove(excess.files, reason, report)

@@ -41,7 +41,7 @@ pub(crate) struct DeadFile {
 impl DeadFile {
     /// Returns true if the file may be deleted at `now`.
     pub(crate) fn is_due(&self, now: SystemTime, grace: Duration) -> bool {
-        let age = |since: SystemTime| now.duration_since(since).unwrap_or(Duration::ZERO);
+        let age = |time: SystemTime| now.duration_since(time).unwrap_or(Duration::ZERO);
         match self.removed {
             Some(removed) => age(removed) >= grace,
             // The file must be old by both clocks: a server whose clock is ahead must not delete a file that another
@@ -82,9 +82,9 @@ pub(crate) fn dead_files(
             .unwrap_or_default(),
     };
     removals.read_on(root, table, log)?;
-    let there: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let paths: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     // The times for files in `live` stay, because another server may have removed these files meanwhile.
-    (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
+    (removals.left).retain(|path, _| paths.contains(path.as_str()) || live.contains(path.as_str()));
     Ok(files
         .into_iter()
         .map(|file| DeadFile {
@@ -104,17 +104,17 @@ pub(crate) fn delete(
     table: Table,
     (now, grace): (SystemTime, Duration),
     faults: &Faults,
-    done: &mut Vacuumed,
+    vacuumed: &mut Vacuumed,
 ) -> Result<(), StoreError> {
     for file in dead {
         if !file.is_due(now, grace) {
-            done.waiting += 1;
+            vacuumed.waiting += 1;
             continue;
         }
         match faults.run(FaultPoint::FileDelete(table), || root.remove(&file.path)) {
             Ok(()) => {
-                done.files += 1;
-                done.bytes += file.size;
+                vacuumed.files += 1;
+                vacuumed.bytes += file.size;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
@@ -129,7 +129,7 @@ pub(crate) fn trim_log(
     table: Table,
     now: SystemTime,
     faults: &Faults,
-    done: &mut Vacuumed,
+    vacuumed: &mut Vacuumed,
 ) -> Result<(), StoreError> {
     let checkpoint = last_checkpoint(root, table);
     for file in root.log_files(table)? {
@@ -139,7 +139,7 @@ pub(crate) fn trim_log(
         let age = now.duration_since(file.modified).unwrap_or_default();
         if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
             match faults.run(FaultPoint::FileDelete(table), || root.remove(&file.path)) {
-                Ok(()) => done.entries += 1,
+                Ok(()) => vacuumed.entries += 1,
                 // Another server has deleted the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
@@ -174,7 +174,7 @@ impl Removals {
                 Ok(entry) => {
                     let removed = removed_by(&entry);
                     self.left
-                        .extend(removed.map(|(path, at)| (format!("{}/{path}", table.name()), at)));
+                        .extend(removed.map(|(path, time)| (format!("{}/{path}", table.name()), time)));
                 }
                 // Another server may have trimmed the log meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -211,13 +211,13 @@ mod tests {
     #[test]
     fn a_file_in_no_log_is_due_a_day_later_by_our_clock_and_by_that_of_the_bucket() {
         let (now, hours) = (SystemTime::now(), Duration::from_hours);
-        let is_due = |ours: u64, buckets: Duration| {
+        let is_due = |server_age: u64, bucket_age: Duration| {
             let file = DeadFile {
                 path: "samples/a.parquet".to_owned(),
                 size: 1,
                 removed: None,
-                modified: now - hours(ours),
-                older_by: buckets,
+                modified: now - hours(server_age),
+                older_by: bucket_age,
             };
             file.is_due(now, Duration::ZERO)
         };
@@ -245,7 +245,7 @@ mod tests {
         let mut left = |live: &[&str]| -> Vec<(String, Option<u64>)> {
             let live = live.iter().copied().collect();
             let dead = dead_files(&root, Table::Samples, &live, &mut removals).unwrap();
-            let seconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap().as_secs();
+            let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap().as_secs();
             let mut left: Vec<_> = dead
                 .into_iter()
                 .map(|dead| (dead.path, dead.removed.map(seconds)))
@@ -253,7 +253,7 @@ mod tests {
             left.sort();
             left
         };
-        let told = |name: &str, at: Option<u64>| (format!("samples/{name}.parquet"), at);
+        let expected_file = |name: &str, removed: Option<u64>| (format!("samples/{name}.parquet"), removed);
         ["a.parquet", "b.parquet", "c.parquet", "d.parquet"]
             .into_iter()
             .for_each(file);
@@ -262,7 +262,7 @@ mod tests {
         entry(6, "c.parquet");
         assert_eq!(
             left(&["samples/c.parquet", "samples/d.parquet"]),
-            [told("a", Some(5)), told("b", None)]
+            [expected_file("a", Some(5)), expected_file("b", None)]
         );
         // A second read of this entry would find no removal.
         fs::write(first, "").unwrap();
@@ -270,16 +270,23 @@ mod tests {
         assert_eq!(
             left(&[]),
             [
-                told("a", Some(5)),
-                told("b", None),
-                told("c", Some(6)),
-                told("d", Some(8))
+                expected_file("a", Some(5)),
+                expected_file("b", None),
+                expected_file("c", Some(6)),
+                expected_file("d", Some(8))
             ]
         );
         // The earlier listing did not contain this entry.
         entry(7, "b.parquet");
         fs::remove_file(dir.path().join("samples/a.parquet")).unwrap();
-        assert_eq!(left(&[]), [told("b", Some(7)), told("c", Some(6)), told("d", Some(8))]);
+        assert_eq!(
+            left(&[]),
+            [
+                expected_file("b", Some(7)),
+                expected_file("c", Some(6)),
+                expected_file("d", Some(8))
+            ]
+        );
         assert_eq!(removals.left.len(), 3);
         assert_eq!(removals.next, 9);
     }

@@ -34,7 +34,7 @@ impl Vacuum {
         let faults = &worker.config.faults;
         let now = worker.config.clock.now();
         let root = &worker.published.root;
-        let mut done = Vacuumed::default();
+        let mut vacuumed = Vacuumed::default();
         let result = worker.tables.tables_mut().try_for_each(|delta| {
             let table = delta.table();
             delta.reload()?;
@@ -42,8 +42,8 @@ impl Vacuum {
             let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
             let removals = self.removals.entry(table).or_default();
             let dead = dead_files(root, table, &live, removals)?;
-            delete(root, &dead, table, (now, grace), faults, &mut done)?;
-            trim_log(root, table, now, faults, &mut done)
+            delete(root, &dead, table, (now, grace), faults, &mut vacuumed)?;
+            trim_log(root, table, now, faults, &mut vacuumed)
         });
         let metrics = &worker.metrics;
         if let Err(error) = result {
@@ -51,21 +51,21 @@ impl Vacuum {
             return Err(error);
         }
         metrics.job_runs.get_or_create(&label).inc();
-        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
+        metrics.job_bytes_in.get_or_create(&label).inc_by(vacuumed.bytes);
         metrics
             .job_seconds
             .get_or_create(&label)
             .observe(start.elapsed().as_secs_f64());
-        metrics.dead_files.set(done.waiting as i64);
-        if done.files + done.entries > 0 {
+        metrics.dead_files.set(vacuumed.waiting as i64);
+        if vacuumed.files + vacuumed.entries > 0 {
             tracing::info!(
-                files = done.files,
-                bytes = done.bytes,
-                entries = done.entries,
+                files = vacuumed.files,
+                bytes = vacuumed.bytes,
+                entries = vacuumed.entries,
                 "deleted files that no reader needs"
             );
         }
-        report.vacuumed = done;
+        report.vacuumed = vacuumed;
         // Returns memory that was freed since the last pass to the operating system.
         memory::release_unused_memory();
         Ok(())

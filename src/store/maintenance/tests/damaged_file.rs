@@ -22,9 +22,9 @@ struct Victim {
 
 fn files(store: &Store, table: Table, tenant: &str) -> Vec<FileEntry> {
     let snapshot = store.snapshot();
-    let of = snapshot.files.iter();
-    let of = of.filter(|file| file.table == table && file.tenant.as_str() == tenant);
-    of.cloned().collect()
+    let live_files = snapshot.files.iter();
+    let live_files = live_files.filter(|file| file.table == table && file.tenant.as_str() == tenant);
+    live_files.cloned().collect()
 }
 
 impl Victim {
@@ -34,9 +34,9 @@ impl Victim {
         Self { path, bytes }
     }
 
-    fn flip(&self, place: usize, bit: usize) {
+    fn flip(&self, offset: usize, bit: usize) {
         let mut bytes = self.bytes.clone();
-        bytes[place] ^= 1 << bit;
+        bytes[offset] ^= 1 << bit;
         fs::write(&self.path, bytes).unwrap();
     }
 
@@ -64,8 +64,8 @@ async fn no_flipped_bit_of_an_input_is_merged_and_other_tenants_are() {
         let store = Store::open(config(dir.path()), &scope).unwrap();
         fill(&store, "rotten", 2, 1, 40).await;
         fill(&store, "sound", 2, 1, 40).await;
-        let of = |tenant: &&str| contents(&store.snapshot(), tenant);
-        let before: Vec<Contents> = ["rotten", "sound"].iter().map(of).collect();
+        let contents_of = |tenant: &&str| contents(&store.snapshot(), tenant);
+        let before: Vec<Contents> = ["rotten", "sound"].iter().map(contents_of).collect();
         let victim = Victim::of(&store, table, "rotten");
         let flips = if table == Table::Samples { 40 } else { 15 };
         for flip in 0..flips {
@@ -85,7 +85,7 @@ async fn no_flipped_bit_of_an_input_is_merged_and_other_tenants_are() {
         victim.restore();
         store.maintain(Work::Compact).await.unwrap();
         assert_eq!(files(&store, table, "rotten").len(), 1);
-        assert_eq!(["rotten", "sound"].iter().map(of).collect::<Vec<_>>(), before);
+        assert_eq!(["rotten", "sound"].iter().map(contents_of).collect::<Vec<_>>(), before);
         assert!(!inspect::check(dir.path()).unwrap().has_errors());
     }
 }

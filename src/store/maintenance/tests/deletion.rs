@@ -29,8 +29,8 @@ const CARTS: &str = "{service_name=\"cart\"}";
 struct Keep(AtomicBool);
 
 impl FaultHook for Keep {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        if place == FaultPoint::RequestRemove && self.0.load(Ordering::SeqCst) {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        if point == FaultPoint::RequestRemove && self.0.load(Ordering::SeqCst) {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         Ok(())
@@ -48,13 +48,14 @@ async fn push(store: &Store, tenant: &str, service: &str, seeds: std::ops::Range
 
 fn files(store: &Store, table: Table, tenant: &str) -> usize {
     let snapshot = store.snapshot();
-    let of = snapshot.files.iter();
-    of.filter(|file| file.table == table && file.tenant.as_str() == tenant)
+    let live_files = snapshot.files.iter();
+    live_files
+        .filter(|file| file.table == table && file.tenant.as_str() == tenant)
         .count()
 }
 
 /// Returns the number of profiles at 08:15, which are pushed after the request for the deletion.
-fn late(contents: &Contents) -> usize {
+fn late_profiles(contents: &Contents) -> usize {
     let lines = contents.profiles.iter();
     lines.filter(|line| line.contains("08:15:00")).count()
 }
@@ -92,18 +93,18 @@ async fn a_finished_request_that_comes_back_deletes_nothing_that_came_later() {
     store.maintain(Work::Compact).await.unwrap();
     assert_eq!(files(&store, Table::Samples, "t"), 1);
     let expected = contents(&store.snapshot(), "t");
-    assert!(late(&expected) > 0 && late_samples(&expected) > 0);
-    let again = async |store: &Store| {
+    assert!(late_profiles(&expected) > 0 && late_samples(&expected) > 0);
+    let recheck = async |store: &Store| {
         store.maintain(Work::Due).await.unwrap();
         assert_eq!(contents(&store.snapshot(), "t"), expected);
         assert_eq!(pending(dir.path()).len(), 0);
     };
     fs::write(&request, &text).unwrap();
-    again(&store).await;
+    recheck(&store).await;
     // A power cut leaves this state if the removal of the request was not durable yet.
     drop(store);
     fs::write(&request, &text).unwrap();
-    again(&open(config(dir.path()))).await;
+    recheck(&open(config(dir.path()))).await;
 }
 
 #[tokio::test]
@@ -121,7 +122,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
         fs::write(&victim, &bytes[..bytes.len() - 1]).unwrap();
         let error = store.maintain(Work::Delete(deletion(CARTS))).await.unwrap_err();
         assert!(error.to_string().contains(&*victim.to_string_lossy()), "{error}");
-        let whole = contents_but(&store, &victim, &bytes, "t");
+        let expected = restored_contents(&store, &victim, &bytes, "t");
         // Profiles of this tenant and of another tenant arrive after the request.
         push(&store, "t", "cart", 100..103, 900).await;
         fill(&store, "other", 3, 1, 40).await;
@@ -144,22 +145,22 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
         assert_eq!(pending(dir.path()).len(), 0);
         let after = contents(&store.snapshot(), "t");
         assert_eq!(
-            (late(&after), late_samples(&after)),
-            (late(&before), late_samples(&before))
+            (late_profiles(&after), late_samples(&after)),
+            (late_profiles(&before), late_samples(&before))
         );
-        assert!(late(&after) > 0 && late_samples(&after) > 0);
+        assert!(late_profiles(&after) > 0 && late_samples(&after) > 0);
         // Half of the covered profiles belong to the other service.
-        let early = |contents: &Contents| contents.profiles.len() - late(contents);
-        assert_eq!(early(&after) * 2, whole.profiles.len());
+        let early = |contents: &Contents| contents.profiles.len() - late_profiles(contents);
+        assert_eq!(early(&after) * 2, expected.profiles.len());
         let early = |contents: &Contents| contents.samples.len() - late_samples(contents);
-        assert!(early(&after) < whole.samples.len() && early(&after) > 0);
+        assert!(early(&after) < expected.samples.len() && early(&after) > 0);
         store.maintain(Work::Compact).await.unwrap();
         assert_eq!(contents(&store.snapshot(), "t"), after);
     }
 }
 
 /// Returns the contents that the tables have if the file `path` contains `bytes`.
-fn contents_but(store: &Store, path: &Path, bytes: &[u8], tenant: &str) -> Contents {
+fn restored_contents(store: &Store, path: &Path, bytes: &[u8], tenant: &str) -> Contents {
     let altered = fs::read(path).unwrap();
     fs::write(path, bytes).unwrap();
     let contents = contents(&store.snapshot(), tenant);
@@ -193,9 +194,9 @@ async fn two_deletions_that_wait_for_the_same_files_are_both_carried_out() {
     store.maintain(Work::Due).await.unwrap();
     assert_eq!(pending(dir.path()).len(), 0);
     let after = contents(&store.snapshot(), "t");
-    assert_eq!(after.profiles.len(), late(&after));
+    assert_eq!(after.profiles.len(), late_profiles(&after));
     assert_eq!(after.samples.len(), late_samples(&after));
-    assert!(late(&after) > 0 && late_samples(&after) > 0);
+    assert!(late_profiles(&after) > 0 && late_samples(&after) > 0);
 }
 
 #[tokio::test]
@@ -207,7 +208,7 @@ async fn files_that_another_server_has_merged_are_deleted_from_when_somebody_ask
     let keep = Arc::new(Keep::default());
     let store = open(config(one.path()));
     fill(&store, "t", 9, 1, 40).await;
-    let asking = open(StoreConfig {
+    let requester = open(StoreConfig {
         faults: Faults::new(keep.clone()),
         ..config(two.path())
     });
@@ -216,30 +217,30 @@ async fn files_that_another_server_has_merged_are_deleted_from_when_somebody_ask
     let victim = snapshot.root.name(&victim.path);
     let bytes = fs::read(&victim).unwrap();
     fs::write(&victim, b"").unwrap();
-    asking.maintain(Work::Delete(deletion(CARTS))).await.unwrap_err();
+    requester.maintain(Work::Delete(deletion(CARTS))).await.unwrap_err();
     fs::write(&victim, &bytes).unwrap();
-    drop(asking);
+    drop(requester);
     push(&store, "t", "cart", 100..101, 900).await;
     store.maintain(Work::Compact).await.unwrap();
     store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
     push(&store, "t", "cart", 101..102, 900).await;
     let before = contents(&store.snapshot(), "t");
-    let asking = open(config(two.path()));
+    let requester = open(config(two.path()));
     // The deletion still waits after this server has merged all files that it may merge.
     for work in [Work::Due, Work::Compact, Work::Compact, Work::Due] {
-        let error = asking.maintain(work).await.unwrap_err();
+        let error = requester.maintain(work).await.unwrap_err();
         assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
-        assert_eq!(contents(&asking.snapshot(), "t"), before);
+        assert_eq!(contents(&requester.snapshot(), "t"), before);
         assert_eq!(pending(two.path()).len(), 1);
     }
-    asking.maintain(Work::Delete(deletion(CARTS))).await.unwrap();
+    requester.maintain(Work::Delete(deletion(CARTS))).await.unwrap();
     assert_eq!(
         pending(two.path()).len(),
         0,
         "this request also carries out the earlier one"
     );
-    let after = contents(&asking.snapshot(), "t");
-    assert!(late(&after) == 0 && late_samples(&after) == 0);
+    let after = contents(&requester.snapshot(), "t");
+    assert!(late_profiles(&after) == 0 && late_samples(&after) == 0);
     assert!(after.samples.len() < before.samples.len() && !after.samples.is_empty());
 }
 
@@ -252,13 +253,13 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
     let store = open(config(one.path()));
     fill(&store, "t", 8, 1, 40).await;
     // The deletion leaves no rows, so its commit adds no file by which the commit could be recognised.
-    let asking = open(config(two.path()));
+    let requester = open(config(two.path()));
     store.maintain(Work::Compact).await.unwrap();
-    asking.maintain(Work::Delete(deletion("{}"))).await.unwrap();
+    requester.maintain(Work::Delete(deletion("{}"))).await.unwrap();
     assert_eq!(pending(two.path()).len(), 0);
     let left = contents(&Store::open_read_only(one.path()).unwrap().snapshot(), "t");
     assert_eq!((left.samples.len(), left.profiles.len()), (0, 0));
-    assert_eq!(contents(&asking.snapshot(), "t"), left);
+    assert_eq!(contents(&requester.snapshot(), "t"), left);
 }
 
 /// Returns an error for the next `left` syncs of the log folder of the table `samples`. Records all operations.
@@ -269,9 +270,9 @@ struct UnsyncedFiles {
 }
 
 impl FaultHook for UnsyncedFiles {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
         let counted = |left: usize| left.checked_sub(1);
-        if place == FaultPoint::EntryFolderSync(Table::Samples)
+        if point == FaultPoint::EntryFolderSync(Table::Samples)
             && self
                 .left
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted)
@@ -282,8 +283,8 @@ impl FaultHook for UnsyncedFiles {
         Ok(())
     }
 
-    fn done(&self, place: FaultPoint) {
-        self.trace.done(place);
+    fn done(&self, point: FaultPoint) {
+        self.trace.done(point);
     }
 }
 
@@ -311,12 +312,12 @@ async fn a_request_goes_when_the_entries_that_carry_it_out_are_durable_also_thos
             hook.trace.take();
             store.maintain(Work::Due).await.unwrap();
         }
-        let done = hook.trace.take();
-        let synced = done
+        let points = hook.trace.take();
+        let synced = points
             .iter()
-            .position(|place| *place == FaultPoint::EntryFolderSync(Table::Samples));
-        let removed = done.iter().position(|place| *place == FaultPoint::RequestRemove);
-        assert!(synced.is_some() && synced < removed, "killed {is_killed}: {done:?}");
+            .position(|point| *point == FaultPoint::EntryFolderSync(Table::Samples));
+        let removed = points.iter().position(|point| *point == FaultPoint::RequestRemove);
+        assert!(synced.is_some() && synced < removed, "killed {is_killed}: {points:?}");
         assert_eq!((pending(dir.path()).len(), files(&store, Table::Profiles, "t")), (0, 0));
     }
 }
@@ -339,18 +340,18 @@ async fn a_deletion_that_begins_or_ends_within_a_summed_interval_is_refused_with
     store.maintain(Work::Due).await.unwrap();
     let before = contents(&store.snapshot(), "t");
     assert!(before.samples.keys().all(|key| key.3 % (60 * MINUTE) == 0));
-    let within = |from: i64, until: i64| Deletion {
-        from_us: START + from * MINUTE,
-        until_us: START + until * MINUTE,
+    let deletion_in = |start: i64, end: i64| Deletion {
+        from_us: START + start * MINUTE,
+        until_us: START + end * MINUTE,
         ..deletion(CARTS)
     };
-    for (from, until) in [(0, 2), (30, 60), (30, 40), (-60, 1), (59, 1000)] {
-        let error = store.maintain(Work::Delete(within(from, until))).await.unwrap_err();
+    for (start, end) in [(0, 2), (30, 60), (30, 40), (-60, 1), (59, 1000)] {
+        let error = store.maintain(Work::Delete(deletion_in(start, end))).await.unwrap_err();
         assert!(matches!(error, StoreError::Request(_)), "{error}");
-        let told = error.to_string();
+        let message = error.to_string();
         assert!(
-            told.contains("from 2027-01-15T08:00:00Z to 2027-01-15T09:00:00Z"),
-            "{from} to {until}: {told}"
+            message.contains("from 2027-01-15T08:00:00Z to 2027-01-15T09:00:00Z"),
+            "{start} to {end}: {message}"
         );
         assert_eq!(
             (contents(&store.snapshot(), "t"), pending(dir.path()).len()),
@@ -358,9 +359,9 @@ async fn a_deletion_that_begins_or_ends_within_a_summed_interval_is_refused_with
         );
     }
     // Two ranges are possible: one ends at a time without samples, and the other has the times that the error names.
-    store.maintain(Work::Delete(within(-1000, -7))).await.unwrap();
+    store.maintain(Work::Delete(deletion_in(-1000, -7))).await.unwrap();
     assert_eq!(contents(&store.snapshot(), "t"), before);
-    store.maintain(Work::Delete(within(0, 60))).await.unwrap();
+    store.maintain(Work::Delete(deletion_in(0, 60))).await.unwrap();
     let after = contents(&store.snapshot(), "t");
     let in_the_hour = |contents: &Contents| contents.samples.keys().filter(|key| key.3 == START).count();
     assert!(0 < in_the_hour(&after) && in_the_hour(&after) < in_the_hour(&before));
@@ -380,14 +381,14 @@ async fn the_removal_of_a_request_is_synced() {
     fill(&store, "t", 1, 1, 40).await;
     trace.take();
     store.maintain(Work::Delete(deletion(CARTS))).await.unwrap();
-    let done = trace.take();
-    let requests: Vec<FaultPoint> = done
+    let points = trace.take();
+    let requests: Vec<FaultPoint> = points
         .into_iter()
-        .filter(|place| format!("{place:?}").starts_with("Request"))
+        .filter(|point| format!("{point:?}").starts_with("Request"))
         .collect();
     let removed = requests
         .iter()
-        .position(|place| *place == FaultPoint::RequestRemove)
+        .position(|point| *point == FaultPoint::RequestRemove)
         .unwrap();
     assert_eq!(requests[removed + 1..], [FaultPoint::RequestRemoveSync], "{requests:?}");
 }

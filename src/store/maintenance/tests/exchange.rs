@@ -27,8 +27,8 @@ struct Overtakes {
 }
 
 impl FaultHook for Overtakes {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        if place != FaultPoint::EntryFolderSync(Table::Samples) || !self.is_on.swap(false, Ordering::SeqCst) {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        if point != FaultPoint::EntryFolderSync(Table::Samples) || !self.is_on.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
         let mut other = DeltaTable::open(&Root::from(self.tables.as_path()), Table::Samples).unwrap();

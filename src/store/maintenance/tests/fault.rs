@@ -42,21 +42,21 @@ pub(in crate::store::maintenance) const DAY: Duration = Duration::from_hours(24)
 /// A disk that fails at the nth operation and at all later operations.
 pub(super) struct FailFrom {
     pub(in crate::store::maintenance) left: AtomicUsize,
-    /// A place at which the disk always fails.
-    at: Mutex<Option<FaultPoint>>,
+    /// A point at which the disk always fails.
+    point: Mutex<Option<FaultPoint>>,
 }
 
 impl FailFrom {
     pub(in crate::store::maintenance) fn new() -> Arc<Self> {
         Arc::new(Self {
             left: AtomicUsize::new(usize::MAX),
-            at: Mutex::new(None),
+            point: Mutex::new(None),
         })
     }
 
-    /// Makes the disk fail at every operation at `place`, and at no other.
-    pub(super) fn fail_from(&self, place: FaultPoint) {
-        *self.at.lock() = Some(place);
+    /// Makes the disk fail at every operation at `point`, and at no other.
+    pub(super) fn fail_from(&self, point: FaultPoint) {
+        *self.point.lock() = Some(point);
     }
 
     /// Heals the disk. Returns true if it has failed.
@@ -66,12 +66,12 @@ impl FailFrom {
 }
 
 impl FaultHook for FailFrom {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
         // The start of a job is not an operation on the disk.
-        if matches!(place, FaultPoint::Job(_)) {
+        if matches!(point, FaultPoint::Job(_)) {
             return Ok(());
         }
-        if *self.at.lock() == Some(place) {
+        if *self.point.lock() == Some(point) {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         let left = self
@@ -156,8 +156,8 @@ impl Case<'_> {
             assert_eq!(files_on_disk(dir.path()), last.files.len(), "{case}: files left over");
             if fails_at % 4 == 0 {
                 drop(store);
-                let again = open((self.config)(dir.path()));
-                (self.check)(&contents(&again.snapshot(), "t"), Stage::Done, &case);
+                let reopened = open((self.config)(dir.path()));
+                (self.check)(&contents(&reopened.snapshot(), "t"), Stage::Done, &case);
             }
             if !failed {
                 assert!(fails_at > self.min, "{case}: too few operations failed");
@@ -206,7 +206,7 @@ async fn a_failure_at_any_write_of_downsampling_keeps_every_sum() {
 }
 
 /// Fills a folder with profiles that are `days` days old.
-async fn of_days(dir: &Path, days: &[i64]) {
+async fn fill_days(dir: &Path, days: &[i64]) {
     let store = open(config(dir));
     let names = Names::new(SHAPE.functions);
     let now = chrono::Utc::now().timestamp() - START_NS / 1_000_000_000;
@@ -218,7 +218,7 @@ async fn of_days(dir: &Path, days: &[i64]) {
 }
 
 /// Returns the samples of the last `days` days with a type that starts with `kind`.
-fn young(
+fn recent_samples(
     contents: &Contents,
     days: i64,
     kind: &str,
@@ -234,9 +234,9 @@ fn young(
 #[tokio::test]
 async fn a_failure_at_any_write_of_retention_takes_nothing_young() {
     let first = scratch();
-    of_days(first.path(), &[0, 40]).await;
+    fill_days(first.path(), &[0, 40]).await;
     let before = contents(&Store::open_read_only(first.path()).unwrap().snapshot(), "t");
-    let kept = young(&before, 30, "");
+    let kept = recent_samples(&before, 30, "");
     assert!(!kept.is_empty() && kept.len() < before.samples.len());
     let aging = |dir: &Path| {
         let mut config = config(dir);
@@ -251,7 +251,7 @@ async fn a_failure_at_any_write_of_retention_takes_nothing_young() {
         step: 1,
         min: 8,
         check: &|after, stage, case| {
-            assert_eq!(young(after, 30, ""), kept, "{case}");
+            assert_eq!(recent_samples(after, 30, ""), kept, "{case}");
             let is_gone = after.samples.len() == kept.len();
             assert!(is_gone || stage == Stage::Between, "{case}");
             assert!(
@@ -268,9 +268,9 @@ async fn a_failure_at_any_write_of_retention_takes_nothing_young() {
 async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
     const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
     let first = scratch();
-    of_days(first.path(), &[20]).await;
+    fill_days(first.path(), &[20]).await;
     let before = contents(&Store::open_read_only(first.path()).unwrap().snapshot(), "t");
-    let kept = young(&before, 30, CPU);
+    let kept = recent_samples(&before, 30, CPU);
     assert!(!kept.is_empty() && kept.len() < before.samples.len());
     let aging = |dir: &Path| {
         let mut config = config(dir);
@@ -291,7 +291,7 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
         step: step(3),
         min: 20,
         check: &|after, stage, case| {
-            assert_eq!(young(after, 30, CPU), kept, "{case}");
+            assert_eq!(recent_samples(after, 30, CPU), kept, "{case}");
             assert!(
                 after.samples == before.samples || after.samples == kept,
                 "{case}: not exactly the samples of one type are gone"
@@ -385,12 +385,12 @@ async fn a_file_that_cannot_be_read_does_not_stop_the_maintenance_of_others() {
     assert!(error.contains(&*path.to_string_lossy()), "{error}");
     let samples = |tenant: &str| {
         let snapshot = store.snapshot();
-        let of = snapshot
+        let files = snapshot
             .files
             .iter()
             .filter(is_samples)
             .filter(|file| file.tenant.as_str() == tenant);
-        of.count()
+        files.count()
     };
     // Other files are merged nevertheless, and the next rounds do not touch the unreadable file.
     assert_eq!((samples("t"), samples("broken")), (1, 2));
@@ -449,8 +449,8 @@ async fn files_that_another_server_has_replaced_are_given_way_to_and_not_called_
         .unwrap();
     let left = Store::open_read_only(one.path()).unwrap().snapshot();
     let series = contents(&left, "t").samples.keys().map(|key| key.1).collect::<Vec<_>>();
-    let gone = expected.samples.keys().filter(|key| !series.contains(&key.1)).count();
-    assert!(gone > 0 && gone < expected.samples.len(), "{gone}");
+    let removed = expected.samples.keys().filter(|key| !series.contains(&key.1)).count();
+    assert!(removed > 0 && removed < expected.samples.len(), "{removed}");
     assert_eq!(contents(&late.snapshot(), "t"), contents(&left, "t"));
 }
 
@@ -461,7 +461,7 @@ async fn a_retention_gives_way_to_a_merge_of_another_server_once_and_plans_again
     std::fs::create_dir(&tables).unwrap();
     std::os::unix::fs::symlink(&tables, two.path().join("tables")).unwrap();
     for _ in 0..2 {
-        of_days(one.path(), &[40]).await;
+        fill_days(one.path(), &[40]).await;
     }
     let mut retiring = config(two.path());
     retiring.maintenance.aging.retention = 30 * DAY;

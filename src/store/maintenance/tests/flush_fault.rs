@@ -68,14 +68,14 @@ fn checkpoints(dir: &Path) -> usize {
 struct Kinds(Mutex<Vec<(FaultPoint, usize)>>);
 
 impl FaultHook for Kinds {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
         let mut kinds = self.0.lock();
         match kinds
             .iter_mut()
-            .find(|(kind, _)| discriminant(kind) == discriminant(&place))
+            .find(|(kind, _)| discriminant(kind) == discriminant(&point))
         {
             Some((_, count)) => *count += 1,
-            None => kinds.push((place, 1)),
+            None => kinds.push((point, 1)),
         }
         Ok(())
     }
@@ -98,8 +98,8 @@ impl FailKind {
 }
 
 impl FaultHook for FailKind {
-    fn check(&self, place: FaultPoint) -> io::Result<()> {
-        let is_meant = discriminant(&place) == self.kind;
+    fn check(&self, point: FaultPoint) -> io::Result<()> {
+        let is_meant = discriminant(&point) == self.kind;
         let left = self
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| match left {
@@ -126,7 +126,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
     let names = Names::new(SHAPE.functions);
     let late = || vec![profile(&names, "late", 7, 900)];
     let kinds = Arc::new(Kinds::default());
-    let whole = {
+    let flushed_contents = {
         let dir = scratch();
         copy(first.path(), dir.path());
         let store = open(StoreConfig {
@@ -141,7 +141,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
     };
     let before = contents(&Store::open_read_only(first.path()).unwrap().snapshot(), "t");
     let kinds = std::mem::take(&mut *kinds.0.lock());
-    for wanted in [
+    for point in [
         FaultPoint::LogSync,
         FaultPoint::FileSync(Table::Samples),
         FaultPoint::EntryLink(Table::Samples),
@@ -149,10 +149,8 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         FaultPoint::LogDeleteSync,
     ] {
         assert!(
-            kinds
-                .iter()
-                .any(|(kind, _)| discriminant(kind) == discriminant(&wanted)),
-            "{wanted:?} is not among {kinds:?}"
+            kinds.iter().any(|(kind, _)| discriminant(kind) == discriminant(&point)),
+            "{point:?} is not among {kinds:?}"
         );
     }
     // The four tables repeat the same operations, so one failure for each kind of operation suffices. The position of
@@ -185,7 +183,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         let flushed = store.flush().await;
         let case = format!("{kind:?}, {occurrence} of {count}, crash {crashes}: {refused:?} {flushed:?}");
         assert!(hook.heal(), "{case}: no operation failed");
-        let expected = if refused.is_empty() { &whole } else { &before };
+        let expected = if refused.is_empty() { &flushed_contents } else { &before };
         assert_eq!(&contents(&store.snapshot(), "t"), expected, "{case}");
         let store = if crashes {
             drop(store);
@@ -195,7 +193,10 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         };
         let now = contents(&store.snapshot(), "t");
         // After a crash, either all or none of the refused profiles reappear. All acknowledged profiles must exist.
-        assert!(&now == expected || (!refused.is_empty() && now == whole), "{case}");
+        assert!(
+            &now == expected || (!refused.is_empty() && now == flushed_contents),
+            "{case}"
+        );
         healed(&store).await;
         // A table writes a failed checkpoint later, after one of the next entries of its log.
         for flush in 0..6 {
@@ -203,16 +204,16 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
                 break;
             }
             // Each profile differs, because a repeated profile would not be stored again.
-            let more = vec![profile(&names, "late", 8 + flush, 900)];
-            assert!(store.append(&tenant_id("t"), more).await.is_empty(), "{case}");
+            let profiles = vec![profile(&names, "late", 8 + flush, 900)];
+            assert!(store.append(&tenant_id("t"), profiles).await.is_empty(), "{case}");
             store.flush().await.unwrap();
         }
         assert_eq!(checkpoints(dir.path()), 4, "{case}");
         let last = contents(&store.snapshot(), "t");
         drop(store);
-        let again = open(config(dir.path()));
-        assert_eq!(contents(&again.snapshot(), "t"), last, "{case}");
-        assert_eq!(files_on_disk(dir.path()), again.snapshot().files.len(), "{case}");
+        let reopened = open(config(dir.path()));
+        assert_eq!(contents(&reopened.snapshot(), "t"), last, "{case}");
+        assert_eq!(files_on_disk(dir.path()), reopened.snapshot().files.len(), "{case}");
     }
 }
 
@@ -305,7 +306,7 @@ async fn a_failure_at_any_step_of_trimming_the_log_loses_nothing() {
     fill(&store, "t", 1, 1, 40).await;
     let before = contents(&store.snapshot(), "t");
     drop(store);
-    let later = |dir: &Path| StoreConfig {
+    let late_config = |dir: &Path| StoreConfig {
         clock: Clock::new(|| SystemTime::now() + 8 * DAY),
         ..config(dir)
     };
@@ -320,14 +321,14 @@ async fn a_failure_at_any_step_of_trimming_the_log_loses_nothing() {
         let hook = FailFrom::new();
         let store = open(StoreConfig {
             faults: Faults::new(hook.clone()),
-            ..later(dir.path())
+            ..late_config(dir.path())
         });
         hook.left.store(fails_at, Ordering::SeqCst);
         let trimmed = store.maintain(Work::Vacuum(Duration::ZERO)).await;
         let failed = hook.heal();
         assert_eq!(trimmed.is_err(), failed, "{fails_at}");
         drop(store);
-        let store = open(later(dir.path()));
+        let store = open(late_config(dir.path()));
         assert_eq!(contents(&store.snapshot(), "t"), before, "{fails_at}");
         store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
         assert!(entries(dir.path()) < 8, "{fails_at}");
@@ -335,7 +336,11 @@ async fn a_failure_at_any_step_of_trimming_the_log_loses_nothing() {
         if !failed {
             assert!(fails_at > 40, "too few operations of the trimming can fail: {fails_at}");
             println!("trimming: {} operations", fails_at - 1);
-            assert_eq!(contents(&open(later(dir.path())).snapshot(), "t"), before, "{fails_at}");
+            assert_eq!(
+                contents(&open(late_config(dir.path())).snapshot(), "t"),
+                before,
+                "{fails_at}"
+            );
             return;
         }
     }

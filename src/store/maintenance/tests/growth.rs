@@ -57,7 +57,7 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
     let mut max = Vec::new();
     for turn in 0..3 {
         // Numbers of live files, files on disk, and files of a table's log.
-        let mut of_turn = [0; 3];
+        let mut turn_maxima = [0; 3];
         for step in 0..TURN * HOUR / STEP {
             let time = start + turn * TURN * HOUR + step * STEP;
             now.store(time, Ordering::SeqCst);
@@ -73,12 +73,12 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
             store.flush().await.unwrap();
             store.maintain(Work::Due).await.unwrap();
             let log = std::fs::read_dir(dir.path().join("tables/samples/_delta_log")).unwrap();
-            let found = [store.snapshot().files.len(), files_on_disk(dir.path()), log.count()];
-            for (max, found) in of_turn.iter_mut().zip(found) {
-                *max = found.max(*max);
+            let counts = [store.snapshot().files.len(), files_on_disk(dir.path()), log.count()];
+            for (max, count) in turn_maxima.iter_mut().zip(counts) {
+                *max = count.max(*max);
             }
         }
-        max.push(of_turn);
+        max.push(turn_maxima);
     }
     println!("most live files, files on disk, files of a log, by turn: {max:?}");
     for (before, after) in max[1].iter().zip(max[2]) {
@@ -87,11 +87,11 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
     // No profile of the period is missing.
     let oldest = (now.load(Ordering::SeqCst) - TURN * HOUR / 2) as i64 * 1_000_000;
     let snapshot = store.snapshot();
-    let kept = snapshot
+    let recent_files = snapshot
         .files
         .iter()
         .filter(|file| file.table == Table::Profiles && file.time.is_some_and(|time| time.max >= oldest));
-    let rows: u64 = kept.map(|file| file.rows).sum();
+    let rows: u64 = recent_files.map(|file| file.rows).sum();
     // Each step stores two profiles, and each profile has two types.
     assert!(rows >= TURN * HOUR / 2 / STEP * 2 * 2, "{rows} rows");
 }

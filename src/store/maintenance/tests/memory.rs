@@ -73,9 +73,9 @@ async fn a_merge_of_more_names_than_memory_may_hold_works_in_pieces_and_leaves_t
         assert_eq!(store.memory()[2].used, 0);
         (contents(&snapshot, "t"), before.len(), stacks)
     };
-    let (whole, one, _) = merged(64 << 20).await;
+    let (one_piece, one, _) = merged(64 << 20).await;
     let (pieces, several, max) = merged(400 << 10).await;
     assert_eq!(one, 1);
     assert!(several > 1 && several < 40, "{several} files of stacks, {max:?}");
-    assert_eq!(whole, pieces);
+    assert_eq!(one_piece, pieces);
 }

@@ -287,7 +287,7 @@ struct FailOnce {
 }
 
 impl FaultHook for FailOnce {
-    fn check(&self, _place: FaultPoint) -> io::Result<()> {
+    fn check(&self, _point: FaultPoint) -> io::Result<()> {
         match self
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
@@ -519,7 +519,7 @@ pub(super) fn deletion(selector: &str) -> crate::store::maintenance::deletion::r
     crate::store::maintenance::deletion::request::Deletion::new(tenant_id("t"), selector, TimeSpan::ALL)
 }
 
-fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
+fn samples_without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
     let kept = contents.samples.iter().filter(|(key, _)| key.1 != series);
     kept.map(|(key, values)| (key.clone(), values.clone())).collect()
 }
@@ -568,11 +568,11 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
     assert_eq!(contents(&store.snapshot(), "other"), other);
     // A type and a time narrow the selection. A selection that matches nothing changes nothing.
     let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"shop\"}";
-    let nothing = crate::store::maintenance::deletion::request::Deletion {
+    let empty_deletion = crate::store::maintenance::deletion::request::Deletion {
         until_us: 0,
         ..deletion(kind)
     };
-    assert_eq!(store.maintain(Work::Delete(nothing)).await.unwrap().jobs, 0);
+    assert_eq!(store.maintain(Work::Delete(empty_deletion)).await.unwrap().jobs, 0);
     store.maintain(Work::Delete(deletion(kind))).await.unwrap();
     let last = contents(&store.snapshot(), "t");
     assert!(last.samples.keys().all(|key| key.0.starts_with("process_cpu:samples")));
@@ -611,7 +611,7 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
     let service = {
         let snapshot = Store::open_read_only(first.path()).unwrap().snapshot();
         let batches = rows(&snapshot, Table::Series, "t");
-        let found = batches.iter().find_map(|batch| {
+        let series_row = batches.iter().find_map(|batch| {
             let ids = batch.column(0).as_primitive::<Int64Type>().values();
             let row = ids.iter().position(|id| *id == series)?;
             Some((
@@ -619,18 +619,18 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
                 batch.column(2).as_map().value(row),
             ))
         });
-        let (service, labels) = found.unwrap();
+        let (service, labels) = series_row.unwrap();
         let values = labels.column(1).as_string::<i32>();
-        let route = (0..labels.len()).find(|at| labels.column(0).as_string::<i32>().value(*at) == "http.route");
+        let route = (0..labels.len()).find(|pair| labels.column(0).as_string::<i32>().value(*pair) == "http.route");
         match route {
-            Some(at) => format!(
+            Some(pair) => format!(
                 "{{service_name=\"{service}\", \"http.route\"=\"{}\"}}",
-                values.value(at)
+                values.value(pair)
             ),
             None => format!("{{service_name=\"{service}\", \"http.route\"=\"\"}}"),
         }
     };
-    let expected = without(&before, series);
+    let expected = samples_without(&before, series);
     for fails_at in 1.. {
         let dir = scratch();
         copy(first.path(), dir.path());
@@ -678,12 +678,12 @@ impl Trace {
 }
 
 impl FaultHook for Trace {
-    fn check(&self, _place: FaultPoint) -> io::Result<()> {
+    fn check(&self, _point: FaultPoint) -> io::Result<()> {
         Ok(())
     }
 
-    fn done(&self, place: FaultPoint) {
-        self.0.lock().push(place);
+    fn done(&self, point: FaultPoint) {
+        self.0.lock().push(point);
     }
 }
 
@@ -696,26 +696,26 @@ async fn syncs_come_before_what_relies_on_them() {
         ..config(dir.path())
     });
     fill(&store, "t", 2, 2, 40).await;
-    let taken = trace.take();
+    let points = trace.take();
     // Each acknowledgement follows a sync of the log, which follows the write.
     let mut unsynced = false;
-    for place in &taken {
-        match place {
+    for point in &points {
+        match point {
             FaultPoint::LogWrite => unsynced = true,
             FaultPoint::LogSync => unsynced = false,
-            FaultPoint::Acknowledge => assert!(!unsynced, "acknowledged before the sync: {taken:?}"),
+            FaultPoint::Acknowledge => assert!(!unsynced, "acknowledged before the sync: {points:?}"),
             _ => {}
         }
     }
     assert_eq!(
-        taken.iter().filter(|place| **place == FaultPoint::Acknowledge).count(),
+        points.iter().filter(|point| **point == FaultPoint::Acknowledge).count(),
         4
     );
-    let position = |from: usize, wanted: FaultPoint| {
-        taken[from..]
+    let position = |from: usize, expected: FaultPoint| {
+        points[from..]
             .iter()
-            .position(|place| *place == wanted)
-            .map(|at| at + from)
+            .position(|point| *point == expected)
+            .map(|index| index + from)
     };
     let deleted = position(0, FaultPoint::LogDelete).unwrap();
     let mut last = 0;
@@ -739,25 +739,25 @@ async fn syncs_come_before_what_relies_on_them() {
     });
     for steps in files.into_iter().chain(entries) {
         for step in steps {
-            let at = position(last, step).unwrap_or_else(|| panic!("{step:?} is missing after {last}: {taken:?}"));
+            let index = position(last, step).unwrap_or_else(|| panic!("{step:?} is missing after {last}: {points:?}"));
             assert!(
-                at >= last && at < deleted,
+                index >= last && index < deleted,
                 "{step:?} must come before the log is deleted"
             );
-            last = at;
+            last = index;
         }
     }
     // A merge makes its files durable before its entry, and deletes nothing itself.
     store.maintain(Work::Compact).await.unwrap();
     let merged = trace.take();
-    let of = |wanted: FaultPoint| merged.iter().position(|place| *place == wanted).unwrap();
+    let index_of = |expected: FaultPoint| merged.iter().position(|point| *point == expected).unwrap();
     let table = Table::Samples;
-    assert!(of(FaultPoint::FileSync(table)) < of(FaultPoint::FolderSync(table)));
-    assert!(of(FaultPoint::FolderSync(table)) < of(FaultPoint::EntryLink(table)));
+    assert!(index_of(FaultPoint::FileSync(table)) < index_of(FaultPoint::FolderSync(table)));
+    assert!(index_of(FaultPoint::FolderSync(table)) < index_of(FaultPoint::EntryLink(table)));
     assert!(
         !merged
             .iter()
-            .any(|place| matches!(place, FaultPoint::FileDelete(_) | FaultPoint::LogDelete))
+            .any(|point| matches!(point, FaultPoint::FileDelete(_) | FaultPoint::LogDelete))
     );
     store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
     assert!(trace.0.lock().contains(&FaultPoint::FileDelete(table)));

@@ -25,7 +25,7 @@ struct Order {
 }
 
 impl FaultHook for Order {
-    fn check(&self, _place: FaultPoint) -> io::Result<()> {
+    fn check(&self, _point: FaultPoint) -> io::Result<()> {
         Ok(())
     }
 
@@ -33,8 +33,8 @@ impl FaultHook for Order {
         self.logged.fetch_add(appends as u64, Ordering::SeqCst);
     }
 
-    fn done(&self, place: FaultPoint) {
-        match place {
+    fn done(&self, point: FaultPoint) {
+        match point {
             FaultPoint::LogSync => self.durable.store(self.logged.load(Ordering::SeqCst), Ordering::SeqCst),
             // Acknowledgements come in the order of the log.
             FaultPoint::Acknowledge
@@ -95,26 +95,26 @@ async fn a_deletion_is_written_down_before_it_is_done_and_forgotten_after_it_is_
         .maintain(Work::Delete(deletion("{service_name=\"cart\"}")))
         .await
         .unwrap();
-    let taken = trace.take();
-    let first = |wanted: fn(&FaultPoint) -> bool| taken.iter().position(wanted).unwrap();
-    let last = |wanted: fn(&FaultPoint) -> bool| taken.iter().rposition(wanted).unwrap();
-    let written = last(|place| matches!(place, FaultPoint::RequestWrite));
+    let points = trace.take();
+    let first = |is_match: fn(&FaultPoint) -> bool| points.iter().position(is_match).unwrap();
+    let last = |is_match: fn(&FaultPoint) -> bool| points.iter().rposition(is_match).unwrap();
+    let written = last(|point| matches!(point, FaultPoint::RequestWrite));
     assert!(
-        written < first(|place| matches!(place, FaultPoint::FileCreate(_))),
-        "{taken:?}"
+        written < first(|point| matches!(point, FaultPoint::FileCreate(_))),
+        "{points:?}"
     );
-    let durable = last(|place| matches!(place, FaultPoint::EntryFolderSync(_)));
+    let durable = last(|point| matches!(point, FaultPoint::EntryFolderSync(_)));
     assert!(
-        durable < first(|place| matches!(place, FaultPoint::RequestRemove)),
-        "{taken:?}"
-    );
-    assert!(
-        last(|place| matches!(place, FaultPoint::FolderSync(_)))
-            < first(|place| matches!(place, FaultPoint::EntryLink(_))),
-        "{taken:?}"
+        durable < first(|point| matches!(point, FaultPoint::RequestRemove)),
+        "{points:?}"
     );
     assert!(
-        !taken.iter().any(|place| matches!(place, FaultPoint::FileDelete(_))),
-        "{taken:?}"
+        last(|point| matches!(point, FaultPoint::FolderSync(_)))
+            < first(|point| matches!(point, FaultPoint::EntryLink(_))),
+        "{points:?}"
+    );
+    assert!(
+        !points.iter().any(|point| matches!(point, FaultPoint::FileDelete(_))),
+        "{points:?}"
     );
 }

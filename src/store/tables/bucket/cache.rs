@@ -146,7 +146,7 @@ impl BlockCache {
     }
 
     /// Creates a cache that stores nothing.
-    pub(super) fn none() -> Self {
+    pub(super) fn disabled() -> Self {
         Self {
             folder: PathBuf::new(),
             limit: 0,
@@ -172,16 +172,16 @@ impl BlockCache {
             return None;
         }
         let path = self.folder.join(key.file_name());
-        let whole = fs::read(&path).ok().and_then(|mut data| {
+        let block = fs::read(&path).ok().and_then(|mut data| {
             let split = data.len().checked_sub(TRAILER_BYTES)?;
             let trailer: [u8; TRAILER_BYTES] = data.get(split..)?.try_into().ok()?;
             data.truncate(split);
             (xxh3_64(&data) == u64::from_le_bytes(trailer)).then(|| Bytes::from(data))
         });
-        if whole.is_none() && self.state.lock().remove(key) {
+        if block.is_none() && self.state.lock().remove(key) {
             let _ = fs::remove_file(&path);
         }
-        whole
+        block
     }
 
     /// Stores a block. Disk errors are ignored, because they only cost speed.
@@ -297,8 +297,8 @@ mod tests {
         drop(cache);
         let cache = BlockCache::open(dir.path(), 250).unwrap();
         assert_eq!(cache.bytes(), 216);
-        let none = BlockCache::open(dir.path(), 0).unwrap();
-        none.put(key(1), b"x");
-        assert!(none.get(key(1)).is_none());
+        let disabled = BlockCache::open(dir.path(), 0).unwrap();
+        disabled.put(key(1), b"x");
+        assert!(disabled.get(key(1)).is_none());
     }
 }

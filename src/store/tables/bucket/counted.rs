@@ -92,17 +92,17 @@ fn check_length(
     location: &Path,
     metrics: BucketMetrics,
 ) -> BoxStream<'static, Result<Bytes>> {
-    let cut = format!("{location} was cut short: fewer than {length} bytes arrived");
-    let pieces = stream::try_unfold((stream, length, cut), |(mut stream, left, cut)| async move {
+    let message = format!("{location} was cut short: fewer than {length} bytes arrived");
+    let pieces = stream::try_unfold((stream, length, message), |(mut stream, left, message)| async move {
         match stream.try_next().await? {
             Some(bytes) => {
                 let left = left.saturating_sub(bytes.len() as u64);
-                Ok(Some((bytes, (stream, left, cut))))
+                Ok(Some((bytes, (stream, left, message))))
             }
             None if left == 0 => Ok(None),
             None => Err(Error::Generic {
                 store: "bucket",
-                source: cut.into(),
+                source: message.into(),
             }),
         }
     });
@@ -152,8 +152,8 @@ impl ObjectStore for Counted {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let entry = is_entry(location, &options);
-        if entry && let Some(known) = self.remembered(location) {
-            return Ok(known);
+        if entry && let Some(response) = self.remembered(location) {
+            return Ok(response);
         }
         let is_head = options.head;
         let mut result = self.count("get", self.inner.get_opts(location, options).await)?;

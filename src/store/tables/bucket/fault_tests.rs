@@ -99,7 +99,7 @@ impl Faulty {
     }
 
     /// Returns another client of the same objects, without faults.
-    fn whole(&self) -> Self {
+    fn without_faults(&self) -> Self {
         Self {
             inner: self.inner.clone(),
             ..Self::new(self.fault)
@@ -135,14 +135,14 @@ impl Faulty {
 
     fn read(&self) -> Result<()> {
         if self.away.load(Ordering::SeqCst) {
-            Err(lost())
+            Err(timeout_error())
         } else {
             Ok(())
         }
     }
 }
 
-fn lost() -> Error {
+fn timeout_error() -> Error {
     Error::Generic {
         store: "faulty",
         source: "the bucket does not answer".into(),
@@ -164,11 +164,11 @@ impl ObjectStore for Faulty {
             if self.fault == Fault::Late && !was_away {
                 *self.late.lock() = Some((location.clone(), payload, options));
             }
-            return Err(lost());
+            return Err(timeout_error());
         }
         self.land(location).await;
         let result = self.inner.put_opts(location, payload, options).await;
-        if answered { result } else { Err(lost()) }
+        if answered { result } else { Err(timeout_error()) }
     }
 
     async fn put_multipart_opts(
@@ -201,7 +201,7 @@ impl ObjectStore for Faulty {
                         own.land(&location).await;
                         own.inner.delete(&location).await?;
                     }
-                    if answered { Ok(location) } else { Err(lost()) }
+                    if answered { Ok(location) } else { Err(timeout_error()) }
                 }
             })
             .boxed()
@@ -272,14 +272,14 @@ pub(super) fn numbered(number: i64, service: &str) -> RawProfile {
 }
 
 pub(super) fn bucket_options(bucket: &Faulty) -> BucketOptions {
-    let given = GivenStore {
+    let custom_store = GivenStore {
         name: "tests".to_owned(),
         store: Arc::new(bucket.clone()),
     };
     BucketOptions {
         cache_bytes: 0,
         sync_interval: Duration::from_hours(1),
-        ..BucketOptions::new(Provider::Given(given))
+        ..BucketOptions::new(Provider::Given(custom_store))
     }
 }
 
@@ -308,20 +308,20 @@ pub(super) fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) ->
 }
 
 /// Counts the occurrences of each number in profiles and in samples. All live files must exist.
-pub(super) async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
+pub(super) async fn count_numbers(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
     let snapshot = store.snapshot();
     for file in snapshot.files.iter() {
         bucket.inner.head(&Location::parse(&file.path).unwrap()).await.unwrap();
     }
-    let mut both = [BTreeMap::new(), BTreeMap::new()];
-    for (found, (table, column)) in both
+    let mut counts = [BTreeMap::new(), BTreeMap::new()];
+    for (occurrences, (table, column)) in counts
         .iter_mut()
         .zip([(Table::Profiles, "total"), (Table::Samples, "value")])
     {
         let mut add = |batch: &RecordBatch| {
             let values = batch.column_by_name(column).unwrap().as_primitive::<Int64Type>();
             for value in values.values() {
-                *found.entry(*value).or_default() += 1;
+                *occurrences.entry(*value).or_default() += 1;
             }
         };
         for file in snapshot.files.iter().filter(|file| file.table == table) {
@@ -337,7 +337,7 @@ pub(super) async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usiz
             head.scan(table, &ScanFilter::default()).iter().for_each(&mut add);
         }
     }
-    both
+    counts
 }
 
 pub(super) fn once(numbers: impl IntoIterator<Item = i64>) -> [BTreeMap<i64, usize>; 2] {
@@ -371,8 +371,8 @@ async fn work(store: &Store) -> Vec<String> {
 struct FullSpool(AtomicUsize);
 
 impl FaultHook for FullSpool {
-    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
-        match place {
+    fn check(&self, point: FaultPoint) -> std::io::Result<()> {
+        match point {
             FaultPoint::FileCreate(_) if self.0.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) => {
                 Err(std::io::ErrorKind::StorageFull.into())
             }
@@ -397,7 +397,7 @@ async fn a_flush_to_a_bucket_needs_no_room_on_the_disk() {
     store.flush().await.unwrap();
     // There are four tables. The creation of each file is tried on the disk and then in memory.
     assert_eq!(spool.0.load(Ordering::SeqCst), 8);
-    assert_eq!(found(&store, &bucket).await, once(1..=3));
+    assert_eq!(count_numbers(&store, &bucket).await, once(1..=3));
 }
 
 /// A disk that the log fills. A further segment can only be created after a segment was deleted.
@@ -405,15 +405,15 @@ async fn a_flush_to_a_bucket_needs_no_room_on_the_disk() {
 struct FullOfLog(AtomicBool);
 
 impl FaultHook for FullOfLog {
-    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
-        if place == FaultPoint::LogCreate && !self.0.load(Ordering::SeqCst) {
+    fn check(&self, point: FaultPoint) -> std::io::Result<()> {
+        if point == FaultPoint::LogCreate && !self.0.load(Ordering::SeqCst) {
             return Err(std::io::ErrorKind::StorageFull.into());
         }
         Ok(())
     }
 
-    fn done(&self, place: FaultPoint) {
-        if place == FaultPoint::LogDelete {
+    fn done(&self, point: FaultPoint) {
+        if point == FaultPoint::LogDelete {
             self.0.store(true, Ordering::SeqCst);
         }
     }
@@ -429,14 +429,14 @@ async fn a_start_on_a_disk_that_the_log_fills_gets_its_room_back_by_a_flush() {
     let store = open_on(dir.path(), &bucket, Faults::new(Arc::new(FullOfLog::default())));
     assert!(!push(&store, 2).await.is_empty(), "there is no log to write to");
     store.flush().await.unwrap();
-    let taken = async {
+    let retries = async {
         while !push(&store, 3).await.is_empty() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), taken).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), retries).await.unwrap();
     store.flush().await.unwrap();
-    assert_eq!(found(&store, &bucket).await, once([1, 3]));
+    assert_eq!(count_numbers(&store, &bucket).await, once([1, 3]));
 }
 
 #[tokio::test]
@@ -475,18 +475,22 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
                 .is_empty()
         );
         let failed = work(&store).await;
-        let was_met = bucket.left.swap(0, Ordering::SeqCst) == 0;
+        let was_reached = bucket.left.swap(0, Ordering::SeqCst) == 0;
         bucket.away.store(false, Ordering::SeqCst);
         let case = format!("{fault:?}, change {change}: {failed:?}");
-        let check = |found: [BTreeMap<i64, usize>; 2], when: &str, done: bool| {
-            let whole = found == once([1, 2, 3, 4]) || found == once([2, 3, 4]);
+        let check = |counts: [BTreeMap<i64, usize>; 2], stage: &str, done: bool| {
+            let is_complete = counts == once([1, 2, 3, 4]) || counts == once([2, 3, 4]);
             // A deletion is published after all tables contain it.
             assert!(
-                whole && (!done || found == once([2, 3, 4])),
-                "{case}, {when}: {found:?}"
+                is_complete && (!done || counts == once([2, 3, 4])),
+                "{case}, {stage}: {counts:?}"
             );
         };
-        check(found(&store, &bucket).await, "after the fault", failed.is_empty());
+        check(
+            count_numbers(&store, &bucket).await,
+            "after the fault",
+            failed.is_empty(),
+        );
         let crashes = change % 2 == 0;
         let store = if crashes {
             drop(store);
@@ -500,17 +504,21 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
                 .await
                 .is_empty()
         );
-        let again = work(&store).await;
-        assert!(again.is_empty(), "{case}: {again:?}");
-        assert_eq!(found(&store, &bucket).await, once([2, 3, 4, 5]), "{case}, at the end");
-        drop(store);
-        let seen = open(other.path(), &bucket.whole());
+        let failures = work(&store).await;
+        assert!(failures.is_empty(), "{case}: {failures:?}");
         assert_eq!(
-            found(&seen, &bucket).await,
+            count_numbers(&store, &bucket).await,
+            once([2, 3, 4, 5]),
+            "{case}, at the end"
+        );
+        drop(store);
+        let reader = open(other.path(), &bucket.without_faults());
+        assert_eq!(
+            count_numbers(&reader, &bucket).await,
             once([2, 3, 4, 5]),
             "{case}, by another server"
         );
-        if !was_met {
+        if !was_reached {
             assert!(change > 20, "{case}: the work must make at least 20 changes");
             break;
         }
@@ -524,8 +532,8 @@ async fn an_entry_that_is_put_after_its_client_gave_up_names_files_that_are_ther
             let (dir, other) = (scratch(), scratch());
             let bucket = Faulty::new(Fault::Late);
             let store = open(dir.path(), &bucket);
-            let gone = store.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;
-            assert!(gone.is_empty(), "{gone:?}");
+            let refused = store.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;
+            assert!(refused.is_empty(), "{refused:?}");
             for number in [2, 3] {
                 push(&store, number).await;
                 store.flush().await.unwrap();
@@ -533,7 +541,7 @@ async fn an_entry_that_is_put_after_its_client_gave_up_names_files_that_are_ther
             bucket.left.store(entry, Ordering::SeqCst);
             push(&store, 4).await;
             let failed = work(&store).await;
-            let was_met = bucket.left.swap(0, Ordering::SeqCst) == 0;
+            let was_reached = bucket.left.swap(0, Ordering::SeqCst) == 0;
             bucket.away.store(false, Ordering::SeqCst);
             let case = format!("entry {entry}, crash {crashes}: {failed:?}");
             let store = if crashes {
@@ -543,14 +551,14 @@ async fn an_entry_that_is_put_after_its_client_gave_up_names_files_that_are_ther
                 store
             };
             push(&store, 5).await;
-            let again = work(&store).await;
-            assert!(again.is_empty(), "{case}: {again:?}");
-            assert_eq!(found(&store, &bucket).await, once([2, 3, 4, 5]), "{case}");
+            let failures = work(&store).await;
+            assert!(failures.is_empty(), "{case}: {failures:?}");
+            assert_eq!(count_numbers(&store, &bucket).await, once([2, 3, 4, 5]), "{case}");
             drop(store);
-            let seen = open(other.path(), &bucket.whole());
-            let seen = found(&seen, &bucket).await;
-            assert_eq!(seen, once([2, 3, 4, 5]), "{case}, by another server");
-            if !was_met {
+            let reader = open(other.path(), &bucket.without_faults());
+            let counts = count_numbers(&reader, &bucket).await;
+            assert_eq!(counts, once([2, 3, 4, 5]), "{case}, by another server");
+            if !was_reached {
                 assert!(entry > 8, "{case}: the work must put at least 8 entries");
                 break;
             }
@@ -572,11 +580,11 @@ struct Killed {
 }
 
 impl FaultHook for Killed {
-    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
-        if self.is_on.load(Ordering::SeqCst) && place == FaultPoint::Committed(Table::Profiles) {
+    fn check(&self, point: FaultPoint) -> std::io::Result<()> {
+        if self.is_on.load(Ordering::SeqCst) && point == FaultPoint::Committed(Table::Profiles) {
             self.has_committed.store(true, Ordering::SeqCst);
         }
-        match place {
+        match point {
             FaultPoint::LogDelete | FaultPoint::FolderWrite if self.has_committed.load(Ordering::SeqCst) => {
                 Err(std::io::Error::other("killed"))
             }
@@ -605,21 +613,29 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
         for number in before + 1..=last {
             push(&store, number).await;
             store.flush().await.unwrap();
-            assert_eq!(found(&store, &bucket).await, once(1..=number), "{before}, {number}");
+            assert_eq!(
+                count_numbers(&store, &bucket).await,
+                once(1..=number),
+                "{before}, {number}"
+            );
         }
         drop(store);
         // The process is killed after the last commit, before it deletes the log segments. The commit must not be
         // repeated.
         let hook = Arc::new(Killed::default());
         let store = open_on(dir.path(), &bucket, Faults::new(hook.clone()));
-        assert_eq!(found(&store, &bucket).await, once(1..=last), "{before}, after a start");
+        assert_eq!(
+            count_numbers(&store, &bucket).await,
+            once(1..=last),
+            "{before}, after a start"
+        );
         push(&store, last + 1).await;
         hook.is_on.store(true, Ordering::SeqCst);
         store.flush().await.unwrap();
         drop(store);
         let store = open(dir.path(), &bucket);
         assert_eq!(
-            found(&store, &bucket).await,
+            count_numbers(&store, &bucket).await,
             once(1..=last + 1),
             "{before}, after a kill"
         );
@@ -627,13 +643,17 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
         let failed = work(&store).await;
         assert!(failed.is_empty(), "{before}: {failed:?}");
         assert_eq!(
-            found(&store, &bucket).await,
+            count_numbers(&store, &bucket).await,
             once(1..=last + 2),
             "{before}, after merges"
         );
         // Another server sees all profiles, and commits to the same tables.
-        let second = open(other.path(), &bucket.whole());
-        assert_eq!(found(&second, &bucket).await, once(1..=last + 2), "{before}, elsewhere");
+        let second = open(other.path(), &bucket.without_faults());
+        assert_eq!(
+            count_numbers(&second, &bucket).await,
+            once(1..=last + 2),
+            "{before}, elsewhere"
+        );
         push(&second, last + 3).await;
         second.flush().await.unwrap();
         push(&store, last + 4).await;
@@ -641,22 +661,26 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
         drop((store, second));
         for is_late in [true, false] {
             let store = open(dir.path(), &bucket);
-            assert_eq!(found(&store, &bucket).await, once(1..=last + 4), "{before}, {is_late}");
+            assert_eq!(
+                count_numbers(&store, &bucket).await,
+                once(1..=last + 4),
+                "{before}, {is_late}"
+            );
             bucket.catch_up();
         }
     }
 }
 
-/// Blocks the first operation at a place until the test releases it.
+/// Blocks the first operation at a point until the test releases it.
 pub(super) struct Waits {
-    pub(super) place: Mutex<Option<FaultPoint>>,
+    pub(super) point: Mutex<Option<FaultPoint>>,
     pub(super) reached: SyncSender<()>,
     pub(super) go_on: Mutex<std::sync::mpsc::Receiver<()>>,
 }
 
 impl FaultHook for Waits {
-    fn check(&self, place: FaultPoint) -> std::io::Result<()> {
-        if self.place.lock().take_if(|wanted| *wanted == place).is_some() {
+    fn check(&self, point: FaultPoint) -> std::io::Result<()> {
+        if self.point.lock().take_if(|target| *target == point).is_some() {
             let _ = self.reached.send(());
             let _ = self.go_on.lock().recv_timeout(Duration::from_mins(1));
         }
@@ -677,7 +701,7 @@ async fn start_a_copy_within(merges: bool) {
     let (reached, is_reached) = sync_channel(8);
     let (go_on, goes_on) = sync_channel(8);
     let hook = Arc::new(Waits {
-        place: Mutex::default(),
+        point: Mutex::default(),
         reached,
         go_on: Mutex::new(goes_on),
     });
@@ -690,12 +714,12 @@ async fn start_a_copy_within(merges: bool) {
     }
     push(&store, 1).await;
     let expected = if merges { once([1, 2, 3]) } else { once([1]) };
-    let place = if merges {
+    let point = if merges {
         FaultPoint::EntryLink(Table::Samples)
     } else {
         FaultPoint::Commit(Table::ALL[0])
     };
-    *hook.place.lock() = Some(place);
+    *hook.point.lock() = Some(point);
     let working = tokio::spawn({
         let store = store.clone();
         async move {
@@ -713,10 +737,10 @@ async fn start_a_copy_within(merges: bool) {
         .arg(copy.path())
         .status();
     assert!(copied.unwrap().success());
-    let second = open(copy.path(), &bucket.whole());
-    assert_eq!(found(&second, &bucket).await, expected);
+    let second = open(copy.path(), &bucket.without_faults());
+    assert_eq!(count_numbers(&second, &bucket).await, expected);
     drop(second);
     go_on.send(()).unwrap();
     working.await.unwrap().unwrap();
-    assert_eq!(found(&store, &bucket).await, expected);
+    assert_eq!(count_numbers(&store, &bucket).await, expected);
 }

@@ -104,7 +104,7 @@ impl Bucket {
                 empty_folder(&spool).map_err(StoreError::io("empty", &spool))?;
                 BlockCache::open(&cache, options.cache_bytes).map_err(StoreError::io("open the cache", &cache))?
             }
-            None => BlockCache::none(),
+            None => BlockCache::disabled(),
         };
         let cache = Arc::new(cache);
         let reads = Arc::new(CachedReads::new(
@@ -192,7 +192,13 @@ impl Bucket {
     pub(crate) fn has_any(&self, folder: &str) -> io::Result<bool> {
         let prefix = self.location(folder).map_err(io::Error::other)?;
         let store = self.store.clone();
-        self.run(async move { store.list(Some(&prefix)).try_next().await.map(|found| found.is_some()) })
+        self.run(async move {
+            store
+                .list(Some(&prefix))
+                .try_next()
+                .await
+                .map(|object| object.is_some())
+        })
     }
 
     /// Returns true if an object exists at a path. The check does not depend on listings.
@@ -219,28 +225,28 @@ impl Bucket {
     pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         let location = self.location(path).map_err(io::Error::other)?;
         let mut file = self.scratch()?;
-        let mut at = 0;
-        while at < size {
+        let mut offset = 0;
+        while offset < size {
             let data = if let Some(data) = self
                 .cache
-                .get(BlockKey::new(location.as_ref(), (at / BLOCK_BYTES) as u32))
+                .get(BlockKey::new(location.as_ref(), (offset / BLOCK_BYTES) as u32))
             {
                 data
             } else {
                 // These blocks are not added to the cache: inputs of a merge are not read again, and would evict
                 // blocks that queries need.
                 let (store, location) = (self.store.clone(), location.clone());
-                let end = size.min(at + MAX_PUT_BYTES);
-                self.run(async move { store.get_range(&location, at..end).await })?
+                let end = size.min(offset + MAX_PUT_BYTES);
+                self.run(async move { store.get_range(&location, offset..end).await })?
             };
             if data.is_empty() {
                 return Err(io::Error::new(
                     io::ErrorKind::UnexpectedEof,
-                    format!("the object has {at} bytes, but the table's log says {size}"),
+                    format!("the object has {offset} bytes, but the table's log says {size}"),
                 ));
             }
             file.write_all(&data)?;
-            at += data.len() as u64;
+            offset += data.len() as u64;
         }
         file.seek(SeekFrom::Start(0))?;
         Ok(file)

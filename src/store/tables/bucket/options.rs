@@ -151,7 +151,7 @@ impl BucketOptions {
             Provider::S3(options) => ("s3", &options.bucket),
             Provider::Gcs(options) => ("gs", &options.bucket),
             Provider::Azure(options) => ("az", &options.container),
-            Provider::Given(given) => ("given", &given.name),
+            Provider::Given(custom_store) => ("given", &custom_store.name),
         };
         match self.prefix.trim_matches('/') {
             "" => format!("{scheme}://{bucket}/"),
@@ -212,7 +212,7 @@ impl BucketOptions {
                     .with_http_connector(connector)
                     .build()?,
             ),
-            Provider::Given(given) => given.store.clone(),
+            Provider::Given(custom_store) => custom_store.store.clone(),
         })
     }
 }
@@ -367,14 +367,14 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_host_and_port_or_a_url() {
-        let at = |endpoint: &str| S3Options {
+        let with_endpoint = |endpoint: &str| S3Options {
             endpoint: Some(endpoint.to_owned()),
             ..S3Options::default()
         };
-        let url = |endpoint: &str| at(endpoint).endpoint_url().map(Option::unwrap);
+        let url = |endpoint: &str| with_endpoint(endpoint).endpoint_url().map(Option::unwrap);
         let insecure = S3Options {
             insecure: true,
-            ..at("minio:9000")
+            ..with_endpoint("minio:9000")
         };
         assert_eq!(insecure.endpoint_url().unwrap().unwrap(), "http://minio:9000");
         assert_eq!(url("s3.example.com").unwrap(), "https://s3.example.com");
@@ -454,8 +454,8 @@ mod tests {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let client = options.client(runtime.handle()).unwrap();
         let location = "x".into();
-        let put = client.put_opts(&location, "hello".into(), Default::default());
-        runtime.block_on(put).unwrap();
+        let upload = client.put_opts(&location, "hello".into(), Default::default());
+        runtime.block_on(upload).unwrap();
         let request = server.join().unwrap().to_lowercase();
         assert!(request.starts_with("put /b/x"), "{request}");
         let token = request

@@ -89,25 +89,29 @@ impl CachedReads {
 
     /// Fetches the missing blocks.
     async fn fetch(&self, location: &Path, first: u64, blocks: &mut [Option<Bytes>]) -> Result<()> {
-        let mut at = 0;
-        while at < blocks.len() {
-            if blocks[at].is_some() {
-                at += 1;
+        let mut position = 0;
+        while position < blocks.len() {
+            if blocks[position].is_some() {
+                position += 1;
                 continue;
             }
-            let missing = blocks[at..].iter().take_while(|block| block.is_none()).count();
-            let start = (first + at as u64) * BLOCK_BYTES;
+            let missing = blocks[position..].iter().take_while(|block| block.is_none()).count();
+            let start = (first + position as u64) * BLOCK_BYTES;
             let data = self
                 .inner
                 .get_range(location, start..start + missing as u64 * BLOCK_BYTES)
                 .await?;
-            for (index, block) in blocks[at..at + missing].iter_mut().enumerate() {
+            for (index, block) in blocks[position..position + missing].iter_mut().enumerate() {
                 let from = (index * BLOCK_BYTES as usize).min(data.len());
                 let to = (from + BLOCK_BYTES as usize).min(data.len());
                 *block = Some(data.slice(from..to));
             }
-            self.keep(location, first + at as u64, blocks[at..at + missing].to_vec());
-            at += missing;
+            self.keep(
+                location,
+                first + position as u64,
+                blocks[position..position + missing].to_vec(),
+            );
+            position += missing;
         }
         Ok(())
     }
@@ -284,7 +288,7 @@ mod tests {
         bucket.put(&location, vec![1; 10].into()).await.unwrap();
         let reads = CachedReads::new(
             bucket,
-            Arc::new(BlockCache::none()),
+            Arc::new(BlockCache::disabled()),
             BucketMetrics::default(),
             Handle::current(),
         );

@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 
 use parking_lot::Mutex;
 
-use super::fault_tests::{Fault, Faulty, Waits, bucket_options, found, numbered, once, open, open_on, push};
+use super::fault_tests::{Fault, Faulty, Waits, bucket_options, count_numbers, numbered, once, open, open_on, push};
 use crate::store::Store;
 use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::Table;
@@ -35,9 +35,9 @@ async fn a_deletion_reaches_what_another_server_flushed_before_it_was_asked_for(
     push(&other, 2).await;
     other.flush().await.unwrap();
     requested.maintain(deletion("gone")).await.unwrap();
-    assert_eq!(found(&requested, &bucket).await, once([2]));
-    let seen = open(three.path(), &bucket);
-    assert_eq!(found(&seen, &bucket).await, once([2]));
+    assert_eq!(count_numbers(&requested, &bucket).await, once([2]));
+    let reader = open(three.path(), &bucket);
+    assert_eq!(count_numbers(&reader, &bucket).await, once([2]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,7 +47,7 @@ async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_
     let (reached, is_reached) = sync_channel(8);
     let (go_on, goes_on) = sync_channel(8);
     let hook = Waits {
-        place: Mutex::new(Some(FaultPoint::Commit(Table::Profiles))),
+        point: Mutex::new(Some(FaultPoint::Commit(Table::Profiles))),
         reached,
         go_on: Mutex::new(goes_on),
     };
@@ -59,24 +59,24 @@ async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_
     });
     tokio::task::block_in_place(|| is_reached.recv()).unwrap();
     let started = open(two.path(), &bucket);
-    assert_eq!(found(&started, &bucket).await, once([]));
+    assert_eq!(count_numbers(&started, &bucket).await, once([]));
     push(&started, 2).await;
     started.flush().await.unwrap();
     started.maintain(Work::Compact).await.unwrap();
-    assert_eq!(found(&started, &bucket).await, once([2]));
+    assert_eq!(count_numbers(&started, &bucket).await, once([2]));
     let options = bucket_options(&bucket);
-    let at = DataLocation {
+    let location = DataLocation {
         dir: three.path(),
         bucket: Some(&options),
     };
-    let read = tokio::task::block_in_place(|| Store::open_read_only(at)).unwrap();
+    let read = tokio::task::block_in_place(|| Store::open_read_only(location)).unwrap();
     let samples = |file: &&FileEntry| file.table == Table::Samples;
     assert_eq!(read.snapshot().files.iter().filter(samples).count(), 1);
     go_on.send(()).unwrap();
     flush.await.unwrap().unwrap();
     // A deletion first reads the commits of other servers, so `started` learns of the flush of `flushing`.
     started.maintain(deletion("nothing")).await.unwrap();
-    assert_eq!(found(&started, &bucket).await, once([1, 2]));
-    let seen = open(three.path(), &bucket);
-    assert_eq!(found(&seen, &bucket).await, once([1, 2]));
+    assert_eq!(count_numbers(&started, &bucket).await, once([1, 2]));
+    let reader = open(three.path(), &bucket);
+    assert_eq!(count_numbers(&reader, &bucket).await, once([1, 2]));
 }

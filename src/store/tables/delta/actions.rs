@@ -183,23 +183,23 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
 /// columns `path`, `size`, `stats` and `fileConstantValues`.
 pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, ScanError> {
     let column = |name: &'static str| batch.column_by_name(name).ok_or(ScanError::NoColumn(name));
-    let wrong = |column: &'static str, expected: &'static str| ScanError::Type { column, expected };
+    let type_error = |column: &'static str, expected: &'static str| ScanError::Type { column, expected };
     let text = |name: &'static str| {
         let column = column(name)?.as_string_opt::<i32>();
-        column.ok_or_else(|| wrong(name, "text"))
+        column.ok_or_else(|| type_error(name, "text"))
     };
     let path = text("path")?;
     let size = column("size")?
         .as_primitive_opt::<Int64Type>()
-        .ok_or_else(|| wrong("size", "a number"))?;
+        .ok_or_else(|| type_error("size", "a number"))?;
     let stats = text("stats")?;
     let constants = column("fileConstantValues")?
         .as_struct_opt()
-        .ok_or_else(|| wrong("fileConstantValues", "a struct"))?;
+        .ok_or_else(|| type_error("fileConstantValues", "a struct"))?;
     let partition = constants
         .column_by_name("partitionValues")
         .and_then(|array| array.as_map_opt())
-        .ok_or_else(|| wrong("partitionValues", "a map"))?;
+        .ok_or_else(|| type_error("partitionValues", "a map"))?;
     let mut files = Vec::new();
     for row in 0..batch.num_rows() {
         if !selected.get(row).copied().unwrap_or(true) {
@@ -257,8 +257,8 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
             hash: u64::from_str_radix(hash, 16).ok()?,
         })
     };
-    let whole = text(CHECKSUM).and_then(|text| u64::from_str_radix(text, 16).ok());
-    entry.checksum = whole.map(|file| Checksum { file, tail: tail() });
+    let file_hash = text(CHECKSUM).and_then(|text| u64::from_str_radix(text, 16).ok());
+    entry.checksum = file_hash.map(|file| Checksum { file, tail: tail() });
     entry.series =
         range(SERIES).and_then(|(min, max)| Some(Bounds::new(SeriesId(min.as_i64()?), SeriesId(max.as_i64()?))));
     entry.profile_type =

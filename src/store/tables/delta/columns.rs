@@ -45,9 +45,9 @@ pub(super) fn addition(
     engine: &dyn Engine,
     committer: Box<dyn Committer>,
 ) -> KernelResult<Option<Transaction>> {
-    let (known, wanted) = (snapshot.schema(), table.schema());
-    let lacks = |field: &&FieldRef| known.field(field.name()).is_none();
-    let new: Vec<&FieldRef> = wanted.fields().iter().filter(lacks).collect();
+    let (current, expected) = (snapshot.schema(), table.schema());
+    let is_missing = |field: &&FieldRef| current.field(field.name()).is_none();
+    let new: Vec<&FieldRef> = expected.fields().iter().filter(is_missing).collect();
     if new.is_empty() {
         return Ok(None);
     }

@@ -122,7 +122,7 @@ impl ObjectStore for LogStore {
             Some(log) if self.location == LogLocation::Bucket => {
                 let inner = self.inner.clone();
                 stream::once(async move { log.complete(&inner, listed.try_collect().await?).await })
-                    .map_ok(|found| stream::iter(found.into_iter().map(Ok)))
+                    .map_ok(|objects| stream::iter(objects.into_iter().map(Ok)))
                     .try_flatten()
                     .boxed()
             }
@@ -176,15 +176,15 @@ impl Log {
     /// Adds the files that the listing lacks. Requests each next name until a file does not exist.
     async fn complete(&self, store: &Arc<dyn ObjectStore>, mut listing: Vec<ObjectMeta>) -> Result<Vec<ObjectMeta>> {
         let listed = listing.len();
-        let of_kind = |listing: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
+        let versions = |listing: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
             let names = listing.iter().filter_map(|meta| meta.location.filename());
             names
                 .filter(|name| name.get(20..) == Some(suffix))
                 .filter_map(version_of)
                 .collect()
         };
-        let entries = of_kind(&listing, ENTRY);
-        let mut checkpoint = of_kind(&listing, CHECKPOINT).last().copied();
+        let entries = versions(&listing, ENTRY);
+        let mut checkpoint = versions(&listing, CHECKPOINT).last().copied();
         // If `first` is not 0, it is the version of the checkpoint that `_last_checkpoint` (the hint) names, or the
         // version after the last known one. In the first case, the listing may lack the checkpoint.
         if self.first > 0 && checkpoint.is_none() && !entries.contains(&self.first) {
@@ -246,13 +246,13 @@ mod tests {
         }
         let complete = async |first: u64, listed: &[&str]| {
             let offset = path(&format!("{first:020}"));
-            let mut found = Vec::new();
+            let mut objects = Vec::new();
             for name in listed {
-                found.push(bucket.head(&path(name)).await.unwrap());
+                objects.push(bucket.head(&path(name)).await.unwrap());
             }
             let log = Log::of_offset(&offset).unwrap();
-            let found = log.complete(&bucket, found).await.unwrap();
-            let names = found.iter().map(|meta| meta.location.filename().unwrap().to_owned());
+            let objects = log.complete(&bucket, objects).await.unwrap();
+            let names = objects.iter().map(|meta| meta.location.filename().unwrap().to_owned());
             names
                 .map(|name| name.trim_start_matches('0').to_owned())
                 .collect::<Vec<_>>()

@@ -117,9 +117,9 @@ impl DeltaTable {
             faults: Faults::default(),
         };
         match opened.layout_version() {
-            Some(found) if found > LAYOUT_VERSION => Err(StoreError::NewerLayout {
+            Some(version) if version > LAYOUT_VERSION => Err(StoreError::NewerLayout {
                 path: opened.location(),
-                found,
+                version,
                 known: LAYOUT_VERSION,
             }),
             _ => Ok(opened),
@@ -246,7 +246,7 @@ impl DeltaTable {
                 .snapshot
                 .clone()
                 .update_table(UpdateTableOperation::Write, ENGINE_INFO, true);
-            for (id, number) in transactions::of(writer, version, stamp) {
+            for (id, number) in transactions::list(writer, version, stamp) {
                 builder = builder.with_transaction_id(id, number);
             }
             // A transaction without files only records its version. delta_kernel does not treat it as an append.

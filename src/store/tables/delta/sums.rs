@@ -45,10 +45,10 @@ pub(crate) fn write(path: &Path) -> io::Result<()> {
 
 /// Returns the chunks of `bytes` that do not match `sums`, or `None` if `sums` is torn or is for another length.
 fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
-    let of_chunks = sums_of_chunks(sums, bytes.len().div_ceil(CHUNK_BYTES))?;
-    let pairs = bytes.chunks(CHUNK_BYTES).zip(of_chunks.chunks(4)).enumerate();
-    let wrong = pairs.filter(|(_, (chunk, sum))| crc32fast::hash(chunk).to_be_bytes() != **sum);
-    Some(wrong.map(|(index, _)| index).collect())
+    let chunk_sums = sums_of_chunks(sums, bytes.len().div_ceil(CHUNK_BYTES))?;
+    let pairs = bytes.chunks(CHUNK_BYTES).zip(chunk_sums.chunks(4)).enumerate();
+    let mismatches = pairs.filter(|(_, (chunk, sum))| crc32fast::hash(chunk).to_be_bytes() != **sum);
+    Some(mismatches.map(|(index, _)| index).collect())
 }
 
 /// Reads a range of a log file. Fails if a chunk that the range touches differs from the written bytes.
@@ -77,13 +77,13 @@ pub(crate) fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> 
     let start = first * chunk;
     let mut bytes = vec![0; (range.end.next_multiple_of(chunk).min(length).max(start) - start) as usize];
     file.read_exact_at(&mut bytes, start)?;
-    if let Some(of_chunks) = sums_of_chunks(&sums, chunks) {
-        let wanted = of_chunks.chunks(4).skip(first as usize);
-        for ((part, wanted), number) in bytes.chunks(CHUNK_BYTES).zip(wanted).zip(first..) {
-            if crc32fast::hash(part).to_be_bytes() != *wanted {
-                let at = number * chunk;
+    if let Some(chunk_sums) = sums_of_chunks(&sums, chunks) {
+        let expected = chunk_sums.chunks(4).skip(first as usize);
+        for ((part, expected), number) in bytes.chunks(CHUNK_BYTES).zip(expected).zip(first..) {
+            if crc32fast::hash(part).to_be_bytes() != *expected {
+                let offset = number * chunk;
                 return Err(damaged(format!(
-                    "its {CHUNK_BYTES} bytes from byte {at} on differ from the written ones"
+                    "its {CHUNK_BYTES} bytes from byte {offset} on differ from the written ones"
                 )));
             }
         }
@@ -95,10 +95,10 @@ pub(crate) fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> 
 
 /// Returns the checksums of `chunks` chunks, or `None` if `sums` is torn or is for another length.
 fn sums_of_chunks(sums: &[u8], chunks: usize) -> Option<&[u8]> {
-    let of_chunks = sums
+    let chunk_sums = sums
         .strip_prefix(&MAGIC)?
         .strip_prefix(&(CHUNK_BYTES as u32).to_be_bytes())?;
-    (of_chunks.len() == chunks * 4).then_some(of_chunks)
+    (chunk_sums.len() == chunks * 4).then_some(chunk_sums)
 }
 
 /// Returns true if the checksums cover more than the `chunks` chunks of a file, which means that the file was cut.
@@ -118,11 +118,11 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
         None if is_cut(&sums, bytes.len().div_ceil(CHUNK_BYTES)) => {
             Some(format!("it is too short: only {} bytes are left", bytes.len()))
         }
-        Some(wrong) if !wrong.is_empty() => {
-            let first = wrong[0] * CHUNK_BYTES;
+        Some(mismatches) if !mismatches.is_empty() => {
+            let first = mismatches[0] * CHUNK_BYTES;
             Some(format!(
                 "{} of its chunks of {CHUNK_BYTES} bytes differ from the written ones, the first at byte {first}",
-                wrong.len()
+                mismatches.len()
             ))
         }
         _ => None,
@@ -137,20 +137,20 @@ pub(crate) fn repair_bits(path: &Path) -> io::Result<bool> {
     let Ok(sums) = fs::read(sums_path(path)) else {
         return Ok(false);
     };
-    let wrong = match differing(&bytes, &sums) {
-        Some(wrong) if !wrong.is_empty() => wrong,
+    let mismatches = match differing(&bytes, &sums) {
+        Some(mismatches) if !mismatches.is_empty() => mismatches,
         _ => return Ok(false),
     };
-    for index in wrong {
+    for index in mismatches {
         let end = ((index + 1) * CHUNK_BYTES).min(bytes.len());
         let chunk = &mut bytes[index * CHUNK_BYTES..end];
         let expected = &sums[8 + index * 4..12 + index * 4];
         let bits = chunk.len() * 8;
         let flip = (0..bits).find(|bit| {
             chunk[bit / 8] ^= 1 << (bit % 8);
-            let is_it = crc32fast::hash(chunk).to_be_bytes() == *expected;
+            let is_match = crc32fast::hash(chunk).to_be_bytes() == *expected;
             chunk[bit / 8] ^= 1 << (bit % 8);
-            is_it
+            is_match
         });
         let Some(bit) = flip else { return Ok(false) };
         chunk[bit / 8] ^= 1 << (bit % 8);
@@ -284,16 +284,16 @@ pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
 
 /// Repairs a table's log where a repair loses nothing. Returns the repaired files, each with the kind of repair.
 pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
-    let mut done = Vec::new();
+    let mut repairs = Vec::new();
     for Fault { path, .. } in check_log_files(log, Extent::Whole)?.faults {
         if path.ends_with("_last_checkpoint") {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
-            done.push((
+            repairs.push((
                 path,
                 "removed because it names no existing checkpoint; readers list the log instead".to_owned(),
             ));
         } else if path.exists() && repair_bits(&path).map_err(StoreError::io("repair", &path))? {
-            done.push((path, "repaired flipped bits".to_owned()));
+            repairs.push((path, "repaired flipped bits".to_owned()));
         } else if path.extension().is_some_and(|end| end == "parquet") && has_entries_before(log, &path) {
             let damaged = path.with_extension("damaged");
             fs::rename(&path, &damaged).map_err(StoreError::io("set aside", &path))?;
@@ -301,10 +301,10 @@ pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
             if hint.exists() {
                 fs::remove_file(&hint).map_err(StoreError::io("remove", &hint))?;
             }
-            done.push((path, "set aside; the log has all entries up to its version".to_owned()));
+            repairs.push((path, "set aside; the log has all entries up to its version".to_owned()));
         }
     }
-    Ok(done)
+    Ok(repairs)
 }
 
 /// Returns true if every entry up to the version of a checkpoint exists and is intact.

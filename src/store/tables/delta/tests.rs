@@ -110,8 +110,8 @@ fn an_entry_whose_folder_cannot_be_synced_has_checksums() {
     #[derive(Default)]
     struct Fails(AtomicBool);
     impl FaultHook for Fails {
-        fn check(&self, place: FaultPoint) -> std::io::Result<()> {
-            match place {
+        fn check(&self, point: FaultPoint) -> std::io::Result<()> {
+            match point {
                 FaultPoint::EntryFolderSync(_) if self.0.load(Ordering::Relaxed) => {
                     Err(std::io::Error::other("it fails"))
                 }
@@ -120,9 +120,9 @@ fn an_entry_whose_folder_cannot_be_synced_has_checksums() {
         }
     }
     let root = tempfile::tempdir().unwrap();
-    let at = Root::from(root.path());
+    let tables_root = Root::from(root.path());
     let fails = Arc::new(Fails::default());
-    let mut table = DeltaTable::open_or_create(&at, Table::Series, Faults::new(fails.clone())).unwrap();
+    let mut table = DeltaTable::open_or_create(&tables_root, Table::Series, Faults::new(fails.clone())).unwrap();
     fails.0.store(true, Ordering::Relaxed);
     table.append(("w", 1), None, &[file("one")]).unwrap_err();
     let entry = root.path().join("series/_delta_log/00000000000000000001.json");

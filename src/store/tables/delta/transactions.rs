@@ -22,7 +22,7 @@ fn ids(writer: &str) -> [String; 3] {
 }
 
 /// Returns the transactions of a commit of `writer`.
-pub(super) fn of(writer: &str, version: i64, stamp: Option<FlushStamp>) -> Vec<(String, i64)> {
+pub(super) fn list(writer: &str, version: i64, stamp: Option<FlushStamp>) -> Vec<(String, i64)> {
     let mut all = vec![(writer.to_owned(), version)];
     if let Some(stamp) = stamp {
         let [process, profiles, segment] = ids(writer);
