@@ -1,5 +1,5 @@
 //! Aborts a slow request body if the port has reached its limit of connections and another connection waits for a
-//! place.
+//! slot.
 //!
 //! In: the body of a request, and the connections of the port. Out: the bytes of the body, or an error for a slow body.
 //! Without this rule, a few hundred clients that announce a body and send a byte now and then would block all other
@@ -26,7 +26,7 @@ const SLOW_TIME: Duration = Duration::from_secs(1);
 /// Body of a request while it arrives.
 pub(super) struct Arriving<B> {
     body: B,
-    places: Arc<Connections>,
+    slots: Arc<Connections>,
     /// Bytes that have arrived since the timer was set.
     bytes: usize,
     /// Timer until the next check whether the body is slow. `None` until the reader has to wait for the first time.
@@ -38,11 +38,11 @@ pub(super) struct Arriving<B> {
 }
 
 impl<B> Arriving<B> {
-    /// Wraps a body that arrives on one of the connections in `places`.
-    pub(super) fn new(body: B, places: Arc<Connections>) -> Self {
+    /// Wraps a body that arrives on one of the connections in `slots`.
+    pub(super) fn new(body: B, slots: Arc<Connections>) -> Self {
         Self {
             body,
-            places,
+            slots,
             bytes: 0,
             timer: None,
             away_since: None,
@@ -50,7 +50,7 @@ impl<B> Arriving<B> {
         }
     }
 
-    /// Waits until the body is slow and another connection waits for a place. Time in which the reader does not poll
+    /// Waits until the body is slow and another connection waits for a slot. Time in which the reader does not poll
     /// the body does not count.
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let timer = self
@@ -64,7 +64,7 @@ impl<B> Arriving<B> {
                 timer.as_mut().reset(deadline);
                 continue;
             }
-            if self.bytes < SLOW_BYTES && self.places.are_wanted() {
+            if self.bytes < SLOW_BYTES && self.slots.are_wanted() {
                 return Poll::Ready(());
             }
             self.bytes = 0;
@@ -92,7 +92,7 @@ impl<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin> B
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         ready!(self.poll_slow(context));
-        let message = "the body arrived slowly while other connections waited for a place: try again";
+        let message = "the body arrived slowly while other connections waited for a slot: try again";
         Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::TimedOut, message).into())))
     }
 
@@ -123,8 +123,8 @@ mod tests {
         StreamBody::new(Box::pin(chunks))
     }
 
-    async fn received(bytes: usize, places: &Arc<Connections>) -> Result<usize, String> {
-        let collected = Arriving::new(body(bytes), places.clone()).collect().await;
+    async fn received(bytes: usize, slots: &Arc<Connections>) -> Result<usize, String> {
+        let collected = Arriving::new(body(bytes), slots.clone()).collect().await;
         collected
             .map(|body| body.to_bytes().len())
             .map_err(|error| error.to_string())
@@ -132,25 +132,25 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_body_gives_way_to_a_connection_that_waits_for_a_place_and_a_fast_one_does_not() {
-        let places = Connections::new(1, None);
-        let place = places.place().await;
-        let _request = place.requests().begin();
-        assert_eq!(received(10, &places).await, Ok(200));
-        let mut next = std::pin::pin!(places.place());
+        let slots = Connections::new(1, None);
+        let slot = slots.slot().await;
+        let _request = slot.requests().begin();
+        assert_eq!(received(10, &slots).await, Ok(200));
+        let mut next = std::pin::pin!(slots.slot());
         assert!(futures::poll!(next.as_mut()).is_pending());
-        assert_eq!(received(SLOW_BYTES, &places).await, Ok(20 * SLOW_BYTES));
-        let error = received(10, &places).await.unwrap_err();
+        assert_eq!(received(SLOW_BYTES, &slots).await, Ok(20 * SLOW_BYTES));
+        let error = received(10, &slots).await.unwrap_err();
         assert!(error.contains("other connections waited"), "{error}");
     }
 
     #[tokio::test]
     async fn a_body_whose_reader_came_late_is_not_slow() {
-        let places = Connections::new(1, None);
-        let place = places.place().await;
-        let _request = place.requests().begin();
-        let mut next = std::pin::pin!(places.place());
+        let slots = Connections::new(1, None);
+        let slot = slots.slot().await;
+        let _request = slot.requests().begin();
+        let mut next = std::pin::pin!(slots.slot());
         assert!(futures::poll!(next.as_mut()).is_pending());
-        let mut arriving = Arriving::new(body(10), places.clone());
+        let mut arriving = Arriving::new(body(10), slots.clone());
         for _ in 0..3 {
             assert!(arriving.frame().await.unwrap().is_ok());
             tokio::time::sleep(SLOW_TIME).await;

@@ -1,11 +1,11 @@
 //! The connections of a port: limits their number and the response bytes that their clients leave unread, and decides
 //! which connection must close.
 //!
-//! In: connections, and the progress of their requests. Out: a [`Place`] for each connection once there is room. The
-//! place reports when its connection must close. If a new connection needs room, the connection that has waited longest
-//! for a request closes. If no connection waits for a request, the connection that has been sending a response longest
-//! closes, because its client reads slowly. A connection with a request in progress stays, because other limits end
-//! such requests. So silent and slow clients cannot block other clients.
+//! In: connections, and the progress of their requests. Out: a [`ConnectionSlot`] for each connection once there is
+//! room. The slot reports when its connection must close. If a new connection needs room, the connection that has
+//! waited longest for a request closes. If no connection waits for a request, the connection that has been sending a
+//! response longest closes, because its client reads slowly. A connection with a request in progress stays, because
+//! other limits end such requests. So silent and slow clients cannot block other clients.
 //!
 //! Responses count against a budget until the socket accepts them: an HTTP/2 client may request many responses and open
 //! no window for them. If a response exceeds the budget, its request is refused, and the slowest reader must close.
@@ -39,9 +39,9 @@ pub(super) struct Connections {
     /// Budget for bytes that clients leave unread; `None` for no limit.
     unread: Option<ByteBudget>,
     table: Mutex<Table>,
-    /// The connections that wait for a place.
+    /// The connections that wait for a slot.
     waiters: Waiters,
-    /// Notified when a connection has ended. If no place is free, also notified when a request changes the state of its
+    /// Notified when a connection has ended. If no slot is free, also notified when a request changes the state of its
     /// connection, because the connection may then be closed.
     changed: Notify,
 }
@@ -78,8 +78,8 @@ enum State {
     Leaving,
 }
 
-/// Place of a connection, released on drop.
-pub(super) struct Place {
+/// Slot of a connection, released on drop.
+pub(super) struct ConnectionSlot {
     gives_way: Shutdown,
     requests: Requests,
 }
@@ -138,8 +138,8 @@ impl Connections {
         })
     }
 
-    /// Waits for a place, which another connection may have to give up. Only one caller may wait at a time.
-    pub(super) async fn place(self: &Arc<Self>) -> Place {
+    /// Waits for a slot, which another connection may have to give up. Only one caller may wait at a time.
+    pub(super) async fn slot(self: &Arc<Self>) -> ConnectionSlot {
         let mut waiting = None;
         loop {
             {
@@ -150,7 +150,7 @@ impl Connections {
                         number,
                         all: self.clone(),
                     };
-                    return Place { gives_way, requests };
+                    return ConnectionSlot { gives_way, requests };
                 }
                 table.give_way();
             }
@@ -159,13 +159,13 @@ impl Connections {
         }
     }
 
-    /// Returns true while a connection waits for a place.
+    /// Returns true while a connection waits for a slot.
     pub(super) fn are_wanted(&self) -> bool {
         self.waiters.is_any()
     }
 
     /// Makes a connection close, if one may be closed and no other connection is already closing. A caller uses this
-    /// if it lacks a resource other than a place, such as a file descriptor.
+    /// if it lacks a resource other than a slot, such as a file descriptor.
     pub(super) fn give_way(&self) {
         self.table.lock().give_way();
     }
@@ -263,7 +263,7 @@ impl Table {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Waits until the connection must be closed.
     pub(super) async fn gives_way(&self) {
         self.gives_way.cancelled().await;
@@ -275,7 +275,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Requests { number, all } = &self.requests;
         all.table.lock().leave(*number);
@@ -285,7 +285,7 @@ impl Drop for Place {
 
 impl Requests {
     /// Returns all connections of the port.
-    pub(super) fn places(&self) -> Arc<Connections> {
+    pub(super) fn slots(&self) -> Arc<Connections> {
         self.all.clone()
     }
 
@@ -384,19 +384,19 @@ mod tests {
 
     use super::*;
 
-    fn must_close(place: &Place) -> bool {
-        place.gives_way.is_cancelled()
+    fn must_close(slot: &ConnectionSlot) -> bool {
+        slot.gives_way.is_cancelled()
     }
 
-    fn is_refused(place: &Place, bytes: usize) -> bool {
-        place.requests().begin().hold(&vec![0; bytes].into()).is_err()
+    fn is_refused(slot: &ConnectionSlot, bytes: usize) -> bool {
+        slot.requests().begin().hold(&vec![0; bytes].into()).is_err()
     }
 
     #[tokio::test]
     async fn what_clients_leave_unread_is_bounded_and_the_slowest_reader_gives_way() {
         let unread = ByteBudget::new(560 << 10);
         let all = Connections::new(10, Some(unread.clone()));
-        let (slow, idle, honest) = (all.place().await, all.place().await, all.place().await);
+        let (slow, idle, honest) = (all.slot().await, all.slot().await, all.slot().await);
         let mut answers = Vec::new();
         for _ in 0..2 {
             let (request, body) = (slow.requests().begin(), axum::body::Body::from(vec![0; 1 << 20]));
@@ -420,17 +420,17 @@ mod tests {
     #[tokio::test]
     async fn the_one_that_has_waited_longest_gives_way_and_one_with_a_request_in_work_stays() {
         let all = Connections::new(3, None);
-        let places = [all.place().await, all.place().await, all.place().await];
-        let first = places[0].requests().begin();
-        // After this request, `places[1]` is the connection that began to wait last.
-        drop(places[1].requests().begin());
-        let mut next = pin!(all.place());
+        let slots = [all.slot().await, all.slot().await, all.slot().await];
+        let first = slots[0].requests().begin();
+        // After this request, `slots[1]` is the connection that began to wait last.
+        drop(slots[1].requests().begin());
+        let mut next = pin!(all.slot());
         assert!(futures::poll!(next.as_mut()).is_pending());
-        assert_eq!(places.each_ref().map(must_close), [false, false, true]);
+        assert_eq!(slots.each_ref().map(must_close), [false, false, true]);
         // Only one connection closes at a time.
         all.give_way();
-        assert_eq!(places.each_ref().map(must_close), [false, false, true]);
-        let [working, waiting, closing] = places;
+        assert_eq!(slots.each_ref().map(must_close), [false, false, true]);
+        let [working, waiting, closing] = slots;
         drop(closing);
         let fourth = next.await;
         drop(first);
@@ -440,10 +440,10 @@ mod tests {
     #[tokio::test]
     async fn without_one_that_waits_the_slowest_reader_gives_way() {
         let all = Connections::new(2, None);
-        let (one, other) = (all.place().await, all.place().await);
+        let (one, other) = (all.slot().await, all.slot().await);
         let working = other.requests().begin();
         let request = one.requests().begin();
-        let mut next = pin!(all.place());
+        let mut next = pin!(all.slot());
         assert!(futures::poll!(next.as_mut()).is_pending());
         assert!(!must_close(&one) && !must_close(&other));
         let empty = other.requests().begin().answer(axum::body::Body::empty(), None);

@@ -28,7 +28,7 @@ use tower::ServiceExt as _;
 
 use crate::arriving::Arriving;
 use crate::browser::{self, AllowedHosts, ArrivedAt};
-use crate::connections::{self, Connections, Place, Sending};
+use crate::connections::{self, ConnectionSlot, Connections, Sending};
 use crate::peer::Peer;
 use alluvium_base::bytes::ByteBudget;
 use alluvium_base::log_throttle::LogThrottle;
@@ -125,7 +125,7 @@ struct Arrival {
     /// Address of the client, or of a proxy.
     address: SocketAddr,
     local_address: ArrivedAt,
-    place: Place,
+    slot: ConnectionSlot,
 }
 
 /// State that all connections of a port share.
@@ -189,7 +189,7 @@ impl Listener {
     /// off.
     pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
         let graceful = GracefulShutdown::new();
-        let places = Connections::new(descriptors::connection_limit(self.options.max_connections), self.unread);
+        let slots = Connections::new(descriptors::connection_limit(self.options.max_connections), self.unread);
         let mut warning = LogThrottle::new(ACCEPT_WARNING);
         let mut connections = JoinSet::new();
         let (builder, grace) = (builder(&self.options), self.options.grace);
@@ -212,21 +212,21 @@ impl Listener {
                     if let Some(unsaid) = warning.try_log() {
                         tracing::warn!(error = %error, unsaid, "cannot accept a connection");
                     }
-                    places.give_way();
+                    slots.give_way();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
-            let place = tokio::select! {
+            let slot = tokio::select! {
                 () = shutdown.cancelled() => break,
-                place = places.place() => place,
+                slot = slots.slot() => slot,
             };
             let local_address = ArrivedAt(stream.local_addr().unwrap_or(self.local));
             let arrival = Arrival {
                 stream,
                 address,
                 local_address,
-                place,
+                slot,
             };
             let (port, router, builder) = (port.clone(), router.clone(), builder.clone());
             connections.spawn(port.serve(arrival, router, builder, graceful.watcher(), shutdown.clone()));
@@ -264,11 +264,11 @@ impl Port {
             stream,
             address,
             local_address,
-            place,
+            slot,
         } = arrival;
         let result = tokio::select! {
             () = shutdown.cancelled() => return,
-            () = place.gives_way() => return,
+            () = slot.gives_way() => return,
             result = self.begin(stream) => result,
         };
         let (connection, builder) = match result {
@@ -279,18 +279,18 @@ impl Port {
                 return;
             }
         };
-        let (peer, requests) = (peer(&connection, address), place.requests());
+        let (peer, requests) = (peer(&connection, address), slot.requests());
         let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(local_address);
             request.extensions_mut().insert(peer.clone());
             let tracked_request = requests.begin();
-            let request = request.map(|body| Arriving::new(body, requests.places()));
+            let request = request.map(|body| Arriving::new(body, requests.slots()));
             let answer = router.clone().oneshot(request);
             async move { answer.await.map(|response| answered(tracked_request, response)) }
         });
         let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();
         tokio::select! {
-            () = place.gives_way() => tracing::debug!(peer = %address, "connection was closed for a newer one"),
+            () = slot.gives_way() => tracing::debug!(peer = %address, "connection was closed for a newer one"),
             ended = watcher.watch(connection) => {
                 if let Err(error) = ended {
                     tracing::debug!(error = %error, "connection ended");

@@ -146,7 +146,7 @@ fn add_bucket(values: &mut BTreeMap<&'static str, Value>, bucket: Option<&Bucket
         Provider::S3(s3) => ("s3", "storage.s3.bucket_name", &s3.bucket),
         Provider::Gcs(gcs) => ("gcs", "storage.gcs.bucket_name", &gcs.bucket),
         Provider::Azure(azure) => ("azure", "storage.azure.container_name", &azure.container),
-        Provider::Given(custom) => ("given", "storage.name", &custom.name),
+        Provider::Custom(custom) => ("given", "storage.name", &custom.name),
     };
     values.insert("storage.backend", json!(backend));
     values.insert(name_key, json!(name));

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::advertise::{self, AdvertiseError};
 use crate::envelope::{Envelope, LONGEST_DATAGRAM, Refused, SecretError, read_secret};
-use crate::join::{self, Found, Place, PlaceError};
+use crate::join::{self, Contact, ContactError, LookupResult};
 use crate::member::{Member, NameError, check_name};
 use crate::membership::{Event, Membership};
 use crate::metrics::ClusterMetrics;
@@ -82,7 +82,7 @@ pub enum ClusterError {
     Secret(#[from] SecretError),
     /// The list of possible members is invalid.
     #[error("--cluster.join-addresses: {0}")]
-    Join(#[from] PlaceError),
+    Join(#[from] ContactError),
     /// This member has no address to advertise.
     #[error("--cluster.advertise-address: {0}")]
     Advertise(#[from] AdvertiseError),
@@ -96,7 +96,7 @@ pub struct Agent {
     socket: UdpSocket,
     envelope: Envelope,
     membership: Membership,
-    contacts: Vec<Place>,
+    contacts: Vec<Contact>,
     options: Options,
     readiness: Readiness,
     /// Time until which this member looks for others before it takes a share of the targets.
@@ -128,7 +128,7 @@ impl Agent {
         let listening = socket.local_addr().map_err(refused)?;
         let contacts = join::parse_contacts(&options.join, listening.port())?;
         let toward = contacts.iter().find_map(|contact| match contact {
-            Place::Address(address) => Some(*address),
+            Contact::Address(address) => Some(*address),
             _ => None,
         });
         let advertised = advertise::address(&options.advertise, &options.interfaces, listening, toward).await?;
@@ -172,7 +172,7 @@ impl Agent {
 
     /// Runs until `shutdown`, then leaves the cluster.
     pub async fn run(mut self, shutdown: Shutdown) {
-        let mut lookups: JoinSet<Found> = JoinSet::new();
+        let mut lookups: JoinSet<LookupResult> = JoinSet::new();
         loop {
             self.show().await;
             let next = self.next_step();
@@ -248,7 +248,7 @@ impl Agent {
     }
 
     /// Announces this member to the members that were found, and schedules the next lookup.
-    fn announce(&mut self, lookup: Found) {
+    fn announce(&mut self, lookup: LookupResult) {
         self.is_looking = false;
         for (contact, error) in &lookup.errors {
             tracing::warn!(error = %format_args!("{contact}: {error}"), "cannot look up members of the cluster");

@@ -23,7 +23,7 @@ const LOOKUP: Duration = Duration::from_secs(5);
 
 /// An address or a name of possible members.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Contact {
     /// An IP address and a port.
     Address(SocketAddr),
     /// A name with A and AAAA records, and the port.
@@ -36,7 +36,7 @@ pub(super) enum Place {
 
 /// The reason why a text is not a list of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
+pub enum ContactError {
     /// An item has none of the known forms.
     #[error("`{0}` is not HOST, HOST:PORT, or a name after dns+, dnssrv+ or dnssrvnoa+")]
     Text(String),
@@ -47,10 +47,10 @@ pub enum PlaceError {
 
 /// The addresses that a lookup found, and its errors.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LookupResult {
     pub addresses: BTreeSet<SocketAddr>,
     /// Contacts without addresses, each with the reason.
-    pub errors: Vec<(Place, LookupError)>,
+    pub errors: Vec<(Contact, LookupError)>,
 }
 
 /// The reason why a lookup of a contact returned no addresses.
@@ -71,21 +71,21 @@ pub(super) enum LookupError {
 }
 
 /// Parses a list of contacts. `port` is the port of contacts without one.
-pub(super) fn parse_contacts(text: &str, port: u16) -> Result<Vec<Place>, PlaceError> {
+pub(super) fn parse_contacts(text: &str, port: u16) -> Result<Vec<Contact>, ContactError> {
     let texts: Vec<&str> = text.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
     if texts.len() > MOST_ADDRESSES {
-        return Err(PlaceError::TooMany);
+        return Err(ContactError::TooMany);
     }
     texts.into_iter().map(|text| parse_contact(text, port)).collect()
 }
 
-fn parse_contact(text: &str, default_port: u16) -> Result<Place, PlaceError> {
-    let error = || PlaceError::Text(text.to_owned());
+fn parse_contact(text: &str, default_port: u16) -> Result<Contact, ContactError> {
+    let error = || ContactError::Text(text.to_owned());
     for prefix in ["dnssrv+", "dnssrvnoa+"] {
         if let Some(rest) = text.strip_prefix(prefix) {
             // SRV records have their own ports.
             let (name, _) = host_and_port(rest, default_port).ok_or_else(error)?;
-            return Ok(Place::Service(name));
+            return Ok(Contact::Service(name));
         }
     }
     let is_dns = text.starts_with("dns+");
@@ -96,11 +96,11 @@ fn parse_contact(text: &str, default_port: u16) -> Result<Place, PlaceError> {
         Ok(ip) => {
             let address = SocketAddr::new(ip, port);
             is_possible(address)
-                .then_some(Place::Address(address))
+                .then_some(Contact::Address(address))
                 .ok_or_else(error)
         }
-        Err(_) if is_dns => Ok(Place::Host(host, port)),
-        Err(_) => Ok(Place::HostOrService(host, port)),
+        Err(_) if is_dns => Ok(Contact::Host(host, port)),
+        Err(_) => Ok(Contact::HostOrService(host, port)),
     }
 }
 
@@ -123,13 +123,13 @@ pub(super) fn host_and_port(text: &str, default_port: u16) -> Option<(String, u1
 }
 
 /// Looks up all contacts concurrently.
-pub(super) async fn look_up(contacts: Vec<Place>) -> Found {
+pub(super) async fn look_up(contacts: Vec<Contact>) -> LookupResult {
     let results = join_all(contacts.iter().map(|contact| async move {
         let result = tokio::time::timeout(LOOKUP, resolve(contact)).await;
         result.unwrap_or(Err(LookupError::Timeout))
     }));
     let results = results.await;
-    let mut all = Found::default();
+    let mut all = LookupResult::default();
     for (contact, result) in contacts.into_iter().zip(results) {
         match result {
             Ok(addresses) => all
@@ -144,18 +144,18 @@ pub(super) async fn look_up(contacts: Vec<Place>) -> Found {
     all
 }
 
-async fn resolve(contact: &Place) -> Result<Vec<SocketAddr>, LookupError> {
+async fn resolve(contact: &Contact) -> Result<Vec<SocketAddr>, LookupError> {
     match contact {
-        Place::Address(address) => Ok(vec![*address]),
-        Place::Host(host, port) => hosts(host, *port).await,
-        Place::HostOrService(host, port) => match hosts(host, *port).await {
+        Contact::Address(address) => Ok(vec![*address]),
+        Contact::Host(host, port) => hosts(host, *port).await,
+        Contact::HostOrService(host, port) => match hosts(host, *port).await {
             Ok(addresses) => Ok(addresses),
             Err(error) => match services(host).await {
                 Ok(addresses) if !addresses.is_empty() => Ok(addresses),
                 _ => Err(error),
             },
         },
-        Place::Service(name) => {
+        Contact::Service(name) => {
             let addresses = services(name).await?;
             (!addresses.is_empty())
                 .then_some(addresses)
@@ -178,7 +178,7 @@ async fn services(name: &str) -> Result<Vec<SocketAddr>, LookupError> {
     Ok(lookups.await.into_iter().flatten().flatten().collect())
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Contact {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(address) => write!(out, "{address}"),
@@ -196,17 +196,17 @@ mod tests {
 
     #[test]
     fn all_forms_of_alloys_addresses_are_read() {
-        let host = |name: &str, port| Place::HostOrService(name.to_owned(), port);
+        let host = |name: &str, port| Contact::HostOrService(name.to_owned(), port);
         let expected = vec![
-            Place::Address("10.0.0.1:7000".parse().unwrap()),
-            Place::Address("10.0.0.2:12345".parse().unwrap()),
-            Place::Address("[::1]:7000".parse().unwrap()),
-            Place::Address("[fd00::1]:12345".parse().unwrap()),
+            Contact::Address("10.0.0.1:7000".parse().unwrap()),
+            Contact::Address("10.0.0.2:12345".parse().unwrap()),
+            Contact::Address("[::1]:7000".parse().unwrap()),
+            Contact::Address("[fd00::1]:12345".parse().unwrap()),
             host("collector-0.collectors", 7000),
             host("collectors", 12345),
-            Place::Host("collectors".to_owned(), 7000),
-            Place::Service("_cluster._udp.collectors".to_owned()),
-            Place::Service("collectors".to_owned()),
+            Contact::Host("collectors".to_owned(), 7000),
+            Contact::Service("_cluster._udp.collectors".to_owned()),
+            Contact::Service("collectors".to_owned()),
         ];
         let text = "10.0.0.1:7000, 10.0.0.2,[::1]:7000,[fd00::1], collector-0.collectors:7000,collectors,,\
             dns+collectors:7000,dnssrv+_cluster._udp.collectors,dnssrvnoa+collectors:1";
@@ -229,13 +229,13 @@ mod tests {
         ] {
             assert_eq!(
                 parse_contacts(text, 12345),
-                Err(PlaceError::Text(text.to_owned())),
+                Err(ContactError::Text(text.to_owned())),
                 "{text}"
             );
         }
         assert_eq!(
             parse_contacts(&"a,".repeat(MOST_ADDRESSES + 1), 1),
-            Err(PlaceError::TooMany)
+            Err(ContactError::TooMany)
         );
     }
 
@@ -244,9 +244,9 @@ mod tests {
         fn every_address_is_read_as_it_is_written(bits in 1_u32..0xe000_0000, port in 1_u16.., other in any::<u128>()) {
             for ip in [IpAddr::from(bits.to_be_bytes()), IpAddr::from((other >> 8 | 1 << 64).to_be_bytes())] {
                 let address = SocketAddr::new(ip, port);
-                prop_assert_eq!(parse_contacts(&address.to_string(), 1), Ok(vec![Place::Address(address)]));
+                prop_assert_eq!(parse_contacts(&address.to_string(), 1), Ok(vec![Contact::Address(address)]));
                 let bare = SocketAddr::new(ip, 1);
-                prop_assert_eq!(parse_contacts(&ip.to_string(), 1), Ok(vec![Place::Address(bare)]));
+                prop_assert_eq!(parse_contacts(&ip.to_string(), 1), Ok(vec![Contact::Address(bare)]));
             }
         }
 

@@ -137,7 +137,7 @@ pub struct NewProfile {
 
 /// The profiles that a client requests.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ProfileSelection {
     pub service: String,
     /// `None` selects profiles of all types.
     pub word: Option<&'static TypeWord>,
@@ -172,7 +172,7 @@ impl NewProfile {
     }
 }
 
-impl Wanted {
+impl ProfileSelection {
     /// Parses the parameters of a list request.
     pub fn parse(query: &str) -> Result<Self, Refusal> {
         let parameters = Parameters::parse(query);
@@ -241,7 +241,7 @@ impl Parameters {
         labels
     }
 
-    fn selection(&self, word: Option<&'static TypeWord>) -> Result<Wanted, Refusal> {
+    fn selection(&self, word: Option<&'static TypeWord>) -> Result<ProfileSelection, Refusal> {
         let service = self.service()?;
         let (from, to) = (
             seconds("from", self.required("from")?)?,
@@ -254,7 +254,7 @@ impl Parameters {
             "" => 0,
             text => text.parse().map_err(|_| Refusal::bad("\"limit\" is not a number"))?,
         };
-        Ok(Wanted {
+        Ok(ProfileSelection {
             service,
             word,
             labels: self.labels(),
@@ -383,30 +383,38 @@ mod tests {
                 400,
                 "bad request: \"created_at\": `now` is not a time",
             ),
-            (Wanted::parse(range).err(), 400, "bad request: missing \"service\""),
-            (Wanted::parse("service=a").err(), 400, "bad request: missing \"from\""),
             (
-                Wanted::parse(&format!("service=a&type=x&{range}")).err(),
+                ProfileSelection::parse(range).err(),
+                400,
+                "bad request: missing \"service\"",
+            ),
+            (
+                ProfileSelection::parse("service=a").err(),
+                400,
+                "bad request: missing \"from\"",
+            ),
+            (
+                ProfileSelection::parse(&format!("service=a&type=x&{range}")).err(),
                 400,
                 "bad request: unknown profile type",
             ),
             (
-                Wanted::parse(&format!("service=a&limit=-1&{range}")).err(),
+                ProfileSelection::parse(&format!("service=a&limit=-1&{range}")).err(),
                 400,
                 "bad request: \"limit\"",
             ),
             (
-                Wanted::parse("service=a&from=2019-05-30T11:49:00&to=2019-05-30T11:48:00").err(),
+                ProfileSelection::parse("service=a&from=2019-05-30T11:49:00&to=2019-05-30T11:48:00").err(),
                 400,
                 "bad request: \"from\" is after \"to\"",
             ),
             (
-                Wanted::parse_merge(&format!("service=a&{range}")).err(),
+                ProfileSelection::parse_merge(&format!("service=a&{range}")).err(),
                 405,
                 "can't merge profiles of unknown type",
             ),
             (
-                Wanted::parse_merge(&format!("service=a&type=trace&{range}")).err(),
+                ProfileSelection::parse_merge(&format!("service=a&type=trace&{range}")).err(),
                 405,
                 "can't merge profiles of trace type",
             ),
@@ -422,14 +430,14 @@ mod tests {
     #[test]
     fn a_list_is_of_one_service_and_whole_seconds() {
         let range = "from=2019-05-30T11:49:00&to=2019-05-30T12:49:00Z";
-        let selection = Wanted::parse(&format!("service=a&{range}&labels=version=1.0.0&limit=5")).unwrap();
+        let selection = ProfileSelection::parse(&format!("service=a&{range}&labels=version=1.0.0&limit=5")).unwrap();
         assert_eq!(
             (selection.from, selection.to, selection.limit),
             (1_559_216_940, 1_559_220_540, 5)
         );
         assert_eq!(selection.word, None);
         assert_eq!(selection.labels, [("version".to_owned(), "1.0.0".to_owned())]);
-        let merge = Wanted::parse_merge(&format!("service=a&type=allocs&{range}")).unwrap();
+        let merge = ProfileSelection::parse_merge(&format!("service=a&type=allocs&{range}")).unwrap();
         assert_eq!(merge.word.unwrap().shown, "alloc_space");
     }
 

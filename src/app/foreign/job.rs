@@ -65,7 +65,7 @@ pub(super) struct Jobs<'a> {
 }
 
 /// A mapping and its path.
-type Place<'a> = (&'a str, &'a Map<String, Value>);
+type LocatedMap<'a> = (&'a str, &'a Map<String, Value>);
 
 impl<'a> Jobs<'a> {
     pub(super) fn new(format: Format, folder: &'a Path, out: &'a mut Writer, findings: &'a mut Findings) -> Self {
@@ -136,7 +136,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    fn job(&mut self, (path, job): Place<'_>) {
+    fn job(&mut self, (path, job): LocatedMap<'_>) {
         let Some(Value::String(name)) = job.get("job_name") else {
             return self.findings.problem(path, "job_name is missing");
         };
@@ -277,7 +277,7 @@ impl<'a> Jobs<'a> {
         format!("discovery.relabel.{label}.output")
     }
 
-    fn scrape(&mut self, name: &str, (path, job): Place<'_>, targets: &str) {
+    fn scrape(&mut self, name: &str, (path, job): LocatedMap<'_>, targets: &str) {
         let label = self.label("pyroscope.scrape", name);
         let interval = self.duration(path, job, "scrape_interval", Some(self.interval.clone()));
         let interval = interval.unwrap_or_default();

@@ -75,7 +75,7 @@ async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
     let question = query.question(now_ms())?;
     #[cfg(feature = "server")]
     if let Some(folder) = &args.data {
-        let folder = crate::cli::sql::DataFolder::open(folder, &args.storage, &args.source.server)?;
+        let folder = crate::cli::sql::DataFolder::open_by_flags(folder, &args.storage, &args.source.server)?;
         let pgo = crate::query::GoPgo {
             keep_locations: args.keep_locations as usize,
             aggregate_callees: true,

@@ -158,7 +158,7 @@ impl DataFolder {
     }
 
     /// Opens the folder at `path`, with the bucket and the tenants that the flags of a command name.
-    pub(crate) fn open(path: &Path, storage: &StorageSource, server: &ServerArgs) -> anyhow::Result<Self> {
+    pub(crate) fn open_by_flags(path: &Path, storage: &StorageSource, server: &ServerArgs) -> anyhow::Result<Self> {
         let bucket = storage.bucket()?;
         let tenants = match &server.tenant {
             Some(ids) => ids.parse().context("--tenant")?,

@@ -67,7 +67,7 @@ pub struct SqlArgs {
 pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     #[cfg(feature = "server")]
     let client = match &args.data {
-        Some(folder) => SqlClient::Data(DataFolder::open(folder, &args.storage, &args.server)?),
+        Some(folder) => SqlClient::Data(DataFolder::open_by_flags(folder, &args.storage, &args.server)?),
         None if args.storage.is_given() => {
             anyhow::bail!("a bucket can only be read together with --data, the server's data folder")
         }

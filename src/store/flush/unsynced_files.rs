@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::store::common::fault::FaultHook;
     use crate::store::tables::bucket::metrics::BucketMetrics;
-    use crate::store::tables::bucket::options::GivenStore;
+    use crate::store::tables::bucket::options::CustomStore;
     use crate::store::tables::bucket::{Bucket, BucketOptions, Provider};
 
     /// Records the syncs, and fails the sync with the number `failing`.
@@ -256,11 +256,11 @@ mod tests {
 
     #[test]
     fn files_of_many_tenants_are_uploaded_at_the_same_time() {
-        let custom_store = GivenStore {
+        let custom_store = CustomStore {
             name: "tests".to_owned(),
             store: Arc::new(InMemory::new()),
         };
-        let options = BucketOptions::new(Provider::Given(custom_store));
+        let options = BucketOptions::new(Provider::Custom(custom_store));
         let bucket = Bucket::open(&options, None, BucketMetrics::default()).unwrap();
         let root = Root::Bucket(Arc::new(bucket));
         let faults = Faults::new(Arc::<Meeting>::default());

@@ -40,11 +40,11 @@ arguments! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DaemonAddress {
     written: Arc<str>,
-    location: Place,
+    location: DaemonEndpoint,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum DaemonEndpoint {
     Socket(PathBuf),
     /// A `tcp://` address, stored as an `http://` URL. The client arguments decide whether TLS is used.
     Tcp(Url),
@@ -80,10 +80,10 @@ impl FromValue for DaemonAddress {
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
         let written = Arc::<str>::from_value(name, value)?;
         let location = match written.split_once("://") {
-            Some(("unix", path)) if path.starts_with('/') => Place::Socket(path.into()),
+            Some(("unix", path)) if path.starts_with('/') => DaemonEndpoint::Socket(path.into()),
             Some(("unix", _)) => return Err(wrong(format!("`{written}` must have a path that begins with /"))),
-            Some(("tcp", rest)) => Place::Tcp(http_url(&format!("http://{rest}")).map_err(wrong)?),
-            Some(("http" | "https", _)) => Place::Web(http_url(&written).map_err(wrong)?),
+            Some(("tcp", rest)) => DaemonEndpoint::Tcp(http_url(&format!("http://{rest}")).map_err(wrong)?),
+            Some(("http" | "https", _)) => DaemonEndpoint::Web(http_url(&written).map_err(wrong)?),
             _ => {
                 return Err(wrong(format!(
                     "`{written}` must begin with one of unix://, tcp://, http://, https://"
@@ -97,7 +97,7 @@ impl FromValue for DaemonAddress {
 impl Daemon {
     /// Returns an error for client arguments that a Unix socket does not support.
     fn check(&self) -> Result<(), ArgumentError> {
-        let is_socket = matches!(self.host.0.location, Place::Socket(_));
+        let is_socket = matches!(self.host.0.location, DaemonEndpoint::Socket(_));
         let proxy = &self.client.transport.proxy;
         for (name, is_given) in [
             ("tls_config", self.client.tls_config.is_some()),
@@ -119,12 +119,14 @@ impl DockerApi {
         let DaemonAddress { written, location } = &host.0;
         let mut options = client.options(&context.user_agent);
         let base = match location {
-            Place::Socket(path) => {
+            DaemonEndpoint::Socket(path) => {
                 options.unix_socket = Some(path.clone());
                 http_url("http://docker")
             }
-            Place::Tcp(url) if client.tls_config.is_some() => http_url(&url.as_str().replacen("http", "https", 1)),
-            Place::Tcp(url) | Place::Web(url) => Ok(url.clone()),
+            DaemonEndpoint::Tcp(url) if client.tls_config.is_some() => {
+                http_url(&url.as_str().replacen("http", "https", 1))
+            }
+            DaemonEndpoint::Tcp(url) | DaemonEndpoint::Web(url) => Ok(url.clone()),
         };
         let api = WebApi::with_options(&options, &base.map_err(ComponentError::new)?)?;
         Ok(Self {

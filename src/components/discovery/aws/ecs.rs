@@ -112,7 +112,7 @@ struct Machine {
 
 /// The addresses at which a task is reachable, and the network of these addresses.
 #[derive(Default)]
-struct Reached {
+struct TaskAddresses {
     address: Option<String>,
     public_address: Option<String>,
     subnet: Option<String>,
@@ -314,24 +314,24 @@ impl Surroundings {
         Some(labels.with_address(host_port(&address, port)))
     }
 
-    fn attachment(&self, task: &Task, instance: Option<&Instance>) -> Reached {
+    fn attachment(&self, task: &Task, instance: Option<&Instance>) -> TaskAddresses {
         if task.interface().is_some() {
             let interface = task.detail("networkInterfaceId");
-            Reached {
+            TaskAddresses {
                 address: task.detail("privateIPv4Address"),
                 public_address: interface.and_then(|interface| self.public_addresses.get(&interface).cloned()),
                 subnet: task.detail("subnetId"),
                 network_mode: "awsvpc",
             }
         } else if let Some(instance) = instance {
-            Reached {
+            TaskAddresses {
                 address: instance.private_ip_address.clone(),
                 public_address: instance.ip_address.clone(),
                 subnet: instance.subnet_id.clone(),
                 network_mode: "bridge",
             }
         } else {
-            Reached::default()
+            TaskAddresses::default()
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Api {
 }
 
 /// The response to a query, with the index after which the next query waits for a change.
-pub(super) struct Seen<T> {
+pub(super) struct Indexed<T> {
     pub(super) index: u64,
     pub(super) value: T,
 }
@@ -125,7 +125,7 @@ impl Api {
     }
 
     /// Returns the names of the services that match the arguments.
-    pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Seen<Vec<Arc<str>>>, DiscoveryError> {
+    pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Indexed<Vec<Arc<str>>>, DiscoveryError> {
         let url = self.web.url(["v1", "catalog", "services"]);
         let response = self.ask(url, wait).await?;
         let services: BTreeMap<String, Option<Vec<String>>> = response.value.json()?;
@@ -133,7 +133,7 @@ impl Api {
             self.catalog.has_service(name) && self.catalog.has_tags(tags.as_deref().unwrap_or_default())
         };
         let names = services.into_iter().filter(counts).map(|(name, _)| name.into());
-        Ok(Seen {
+        Ok(Indexed {
             index: response.index,
             value: names.collect(),
         })
@@ -145,7 +145,7 @@ impl Api {
         name: &str,
         datacenter: &str,
         wait: Option<Wait>,
-    ) -> Result<Seen<Vec<Target>>, DiscoveryError> {
+    ) -> Result<Indexed<Vec<Target>>, DiscoveryError> {
         let mut url = self.web.url(["v1", "health", "service", name]);
         for tag in self.catalog.tags.iter().flatten() {
             url.query_pairs_mut().append_pair("tag", tag);
@@ -155,13 +155,13 @@ impl Api {
         let mut labels = MetaLabels::new("__meta_consul_");
         labels.set("service", name).set("dc", datacenter);
         let targets = entries.iter().map(|entry| self.target(labels.clone(), entry));
-        Ok(Seen {
+        Ok(Indexed {
             index: response.index,
             value: targets.collect(),
         })
     }
 
-    async fn ask(&self, mut url: Url, wait: Option<Wait>) -> Result<Seen<Answer>, DiscoveryError> {
+    async fn ask(&self, mut url: Url, wait: Option<Wait>) -> Result<Indexed<Answer>, DiscoveryError> {
         for (name, value) in &self.parameters {
             url.query_pairs_mut().append_pair(name, value);
         }
@@ -182,7 +182,7 @@ impl Api {
             let missing = format!("{} answered without the header X-Consul-Index", answer.url);
             DiscoveryError::Response(missing)
         })?;
-        Ok(Seen { index, value: answer })
+        Ok(Indexed { index, value: answer })
     }
 
     fn target(&self, mut labels: MetaLabels, entry: &Entry) -> Target {

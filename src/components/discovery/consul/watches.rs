@@ -18,7 +18,7 @@ use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::parts::Parts;
-use crate::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
+use crate::discovery::consul::api::{Api, Indexed, LONGEST_WAIT, Wait};
 
 /// Maximum number of concurrent queries for services. An agent refuses more than 200 connections from one address.
 const PLACES: u32 = 32;
@@ -51,7 +51,7 @@ struct Answer {
     sent_at: Instant,
     /// The index after which the query waited for a change.
     index: u64,
-    result: Result<Seen<Content>, DiscoveryError>,
+    result: Result<Indexed<Content>, DiscoveryError>,
 }
 
 enum Content {
@@ -149,7 +149,7 @@ impl Watches {
         } = answer;
         state.unseen.remove(&subject);
         let (next, is_new) = match result {
-            Ok(Seen { index: now, value }) => {
+            Ok(Indexed { index: now, value }) => {
                 match value {
                     Content::Services(services) => {
                         self.watch(state, &services);
@@ -210,9 +210,12 @@ impl Watches {
     }
 }
 
-fn map<T>(result: Result<Seen<T>, DiscoveryError>, content: fn(T) -> Content) -> Result<Seen<Content>, DiscoveryError> {
-    let Seen { index, value } = result?;
-    Ok(Seen {
+fn map<T>(
+    result: Result<Indexed<T>, DiscoveryError>,
+    content: fn(T) -> Content,
+) -> Result<Indexed<Content>, DiscoveryError> {
+    let Indexed { index, value } = result?;
+    Ok(Indexed {
         index,
         value: content(value),
     })

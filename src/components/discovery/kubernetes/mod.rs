@@ -2,7 +2,7 @@
 
 use crate::common::kubernetes::followed;
 use crate::common::kubernetes::followed::arguments::{ClusterArguments, Role};
-use crate::common::kubernetes::followed::wanted::{Chosen, Follow, Wanted};
+use crate::common::kubernetes::followed::wanted::{Chosen, Follow, FollowArguments};
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::Definition;
@@ -28,8 +28,8 @@ pub(crate) const DEFINITION: Definition<KubernetesArguments> = followed::definit
 );
 
 impl Follow for KubernetesArguments {
-    fn selection(&self) -> Wanted {
-        Wanted {
+    fn selection(&self) -> FollowArguments {
+        FollowArguments {
             role: self.role,
             cluster: self.cluster.clone(),
             choose: Chosen::all,

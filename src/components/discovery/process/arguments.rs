@@ -14,13 +14,13 @@ arguments! {
     }
     blocks {
         /// Attributes of a process that become labels.
-        discover_config: Wanted,
+        discover_config: ProcessLabels,
     }
 }
 
 arguments! {
     /// The body of `discover_config { }`: the attributes of a process that become labels.
-    pub(crate) struct Wanted {
+    pub(crate) struct ProcessLabels {
         /// If true, `__meta_process_cgroup_path` contains the lines of `/proc/PID/cgroup`, joined by `;`.
         cgroup_path: bool = false,
         /// If true, `__meta_process_commandline` contains the command line.

@@ -45,14 +45,14 @@ pub(crate) const DEFINITION: Definition<ProcessArguments> = Definition {
 struct ProcessDiscovery {
     context: Context,
     arguments: Mutex<Arc<ProcessArguments>>,
-    processes: Mutex<Found>,
+    processes: Mutex<ProcessTable>,
     changed: Notify,
 }
 
 /// The processes from the last read of all processes and from the later searches, and the targets that were last
 /// exported.
 #[derive(Default)]
-struct Found {
+struct ProcessTable {
     by_pid: BTreeMap<u32, Target>,
     /// IDs without a target: kernel threads, and processes that ended before they were read.
     passed_over: BTreeSet<u32>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::identity::{CONTAINER_ID, PID, container_id};
-use crate::discovery::process::arguments::Wanted;
+use crate::discovery::process::arguments::ProcessLabels;
 use alluvium_ebpf::proc::container_id_of;
 
 /// Maximum number of bytes that are read from one file of a process. A limit is necessary, because a process may place
@@ -16,7 +16,12 @@ use alluvium_ebpf::proc::container_id_of;
 const MAX_TEXT: u64 = 128 << 10;
 
 /// Returns the target of one process, or `None` if the process has ended or is a kernel thread.
-pub(crate) fn target(proc: &Path, pid: u32, selection: &Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
+pub(crate) fn target(
+    proc: &Path,
+    pid: u32,
+    selection: &ProcessLabels,
+    users: &HashMap<u32, Arc<str>>,
+) -> Option<Target> {
     let folder = proc.join(pid.to_string());
     let link = |name: &str| {
         std::fs::read_link(folder.join(name))
@@ -148,7 +153,7 @@ mod tests {
         let own = std::process::id();
         let proc = Path::new("/proc");
         assert!(alluvium_ebpf::proc::pids().unwrap().contains(&own));
-        let all = Wanted {
+        let all = ProcessLabels {
             exe: true,
             cwd: true,
             commandline: true,
@@ -162,7 +167,7 @@ mod tests {
         assert!(labels["__meta_process_exe"].contains("alluvium"));
         assert!(labels.contains_key("__meta_process_cwd"));
         assert!(labels.contains_key("__meta_process_uid"));
-        let no_labels = Wanted {
+        let no_labels = ProcessLabels {
             exe: false,
             cwd: false,
             commandline: false,

@@ -11,7 +11,7 @@ use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::label_name;
 use crate::common::kubernetes::followed::wanted::Chosen;
 use crate::common::kubernetes::pods::PREFIX;
-use crate::discovery::profiles::requests::{Complaint, Place, Request, Requests};
+use crate::discovery::profiles::requests::{Complaint, PortSelection, Request, Requests};
 use alluvium_profile::labels::SERVICE_NAME;
 
 /// Reads the annotations of one program. Returns `None` if these annotations do not enable profiling.
@@ -130,10 +130,10 @@ fn grafana(pod: &Pod) -> Option<Requests> {
         let annotation = |field: &str| pod.annotation(&name(field));
         let port = |text: &str| number(&name("port"), text);
         let port_selection = match (annotation("port_name"), annotation("port")) {
-            ("", "") => Ok(Place::Declared),
-            ("", text) => port(text).map(Place::Port),
-            (called, "") => Ok(Place::Named(called.into(), None)),
-            (called, text) => port(text).map(|number| Place::Named(called.into(), Some(number))),
+            ("", "") => Ok(PortSelection::Declared),
+            ("", text) => port(text).map(PortSelection::Port),
+            (called, "") => Ok(PortSelection::Named(called.into(), None)),
+            (called, text) => port(text).map(|number| PortSelection::Named(called.into(), Some(number))),
         };
         let request = port_selection.and_then(|port_selection| {
             Ok(Request {
@@ -158,7 +158,7 @@ fn coroot(pod: &Pod) -> Option<Requests> {
         "" => number("pyroscope.io/port", pod.annotation("pyroscope.io/port")).map_err(|_| Complaint::NoPort),
         port => number("coroot.com/profile-port", port),
     };
-    Some(Requests::one(port.map(|port| Request::new(Place::Port(port)))))
+    Some(Requests::one(port.map(|port| Request::new(PortSelection::Port(port)))))
 }
 
 /// Reads `pyroscope.io/scrape`. If no annotation contains a port, the request selects all declared ports.
@@ -167,8 +167,8 @@ fn pyroscope(pod: &Pod) -> Option<Requests> {
         return None;
     }
     let port_selection = match pod.annotation("pyroscope.io/port") {
-        "" => Ok(Place::Declared),
-        port => number("pyroscope.io/port", port).map(Place::Port),
+        "" => Ok(PortSelection::Declared),
+        port => number("pyroscope.io/port", port).map(PortSelection::Port),
     };
     let request = port_selection.and_then(|port_selection| {
         Ok(Request {
@@ -187,7 +187,9 @@ fn profefe(pod: &Pod) -> Option<Requests> {
     }
     let port = pod.annotation("profefe.com/port").parse().ok();
     let base_request = || {
-        let mut request = Request::new(Place::Port(port.filter(|port| *port > 0).unwrap_or(PROFEFE_PORT)));
+        let mut request = Request::new(PortSelection::Port(
+            port.filter(|port| *port > 0).unwrap_or(PROFEFE_PORT),
+        ));
         request.service = Some(pod.label("pod_name").into());
         request
     };

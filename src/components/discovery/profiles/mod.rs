@@ -5,7 +5,7 @@
 
 use crate::common::kubernetes::followed;
 use crate::common::kubernetes::followed::arguments::{ClusterArguments, Role};
-use crate::common::kubernetes::followed::wanted::{Follow, Wanted};
+use crate::common::kubernetes::followed::wanted::{Follow, FollowArguments};
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::Definition;
@@ -30,8 +30,8 @@ pub(crate) const DEFINITION: Definition<ProfilesArguments> = followed::definitio
 );
 
 impl Follow for ProfilesArguments {
-    fn selection(&self) -> Wanted {
-        Wanted {
+    fn selection(&self) -> FollowArguments {
+        FollowArguments {
             role: Role::Pod,
             cluster: self.cluster.clone(),
             choose: annotations::choose,

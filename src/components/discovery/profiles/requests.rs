@@ -15,7 +15,7 @@ use alluvium_profile::labels::SERVICE_NAME;
 pub(super) struct Request {
     /// Kinds of profiles. An empty list selects the default kinds of `pyroscope.scrape`.
     pub(super) kinds: Vec<Arc<str>>,
-    pub(super) port_selection: Place,
+    pub(super) port_selection: PortSelection,
     /// Scheme, or `None` for the default of `pyroscope.scrape`.
     pub(super) scheme: Option<&'static str>,
     /// Path of the profile, if the request is for a single kind.
@@ -24,7 +24,7 @@ pub(super) struct Request {
 }
 
 /// The ports of a pod that a request selects.
-pub(super) enum Place {
+pub(super) enum PortSelection {
     /// All ports that containers declare, or the pod without a port if they declare no port.
     Declared,
     /// The port with this number, declared or not.
@@ -60,7 +60,7 @@ pub(super) enum Complaint {
 
 impl Request {
     /// Creates a request for the default kinds of profiles from the ports that `port_selection` selects.
-    pub(super) fn new(port_selection: Place) -> Self {
+    pub(super) fn new(port_selection: PortSelection) -> Self {
         Self {
             kinds: Vec::new(),
             port_selection,
@@ -145,7 +145,7 @@ impl Requests {
 }
 
 /// Returns the targets of the selected ports, each with the labels of the container that declares the port.
-fn select_ports(port_selection: &Place, all: &[Target]) -> Result<Vec<Target>, Complaint> {
+fn select_ports(port_selection: &PortSelection, all: &[Target]) -> Result<Vec<Target>, Complaint> {
     let port = |name: &str| format!("{PREFIX}pod_container_port_{name}");
     let with = |name: &str, is_wanted: &dyn Fn(&str) -> bool| -> Vec<Target> {
         let name = port(name);
@@ -154,16 +154,16 @@ fn select_ports(port_selection: &Place, all: &[Target]) -> Result<Vec<Target>, C
     };
     Ok(match port_selection {
         // HTTP needs TCP, so ports with other protocols are skipped.
-        Place::Declared => match with("protocol", &|protocol| !matches!(protocol, "UDP" | "SCTP")) {
+        PortSelection::Declared => match with("protocol", &|protocol| !matches!(protocol, "UDP" | "SCTP")) {
             declared if declared.is_empty() => all.iter().take(1).cloned().collect(),
             declared => declared,
         },
-        Place::Port(number) => {
+        PortSelection::Port(number) => {
             let declared = with("number", &|text| text.parse() == Ok(*number)).into_iter().next();
             let first = || all.first().map(|first| undeclared(first, *number));
             declared.or_else(first).into_iter().collect()
         }
-        Place::Named(name, number) => {
+        PortSelection::Named(name, number) => {
             let mut named = with("name", &|text| *text == **name);
             if named.is_empty() {
                 return Err(Complaint::NoSuchPort(name.clone()));

@@ -59,7 +59,7 @@ pub(super) struct Shared {
 }
 
 /// Samples of a process that has no target yet.
-struct Kept {
+struct PendingSamples {
     process: Arc<ProcessInfo>,
     stacks: Stacks,
     frame_sources: Arc<FrameSources>,
@@ -226,7 +226,7 @@ fn profiles_of(
     targets: &Targets,
     namer: &mut Namer<'_>,
     span: Span,
-    kept: &mut Vec<Kept>,
+    kept: &mut Vec<PendingSamples>,
     keep: Keep,
     counts: &mut Counts,
 ) -> Vec<RawProfile> {
@@ -264,7 +264,7 @@ fn profiles_of(
             continue;
         }
         room -= stacks.weights.len();
-        kept.push(Kept {
+        kept.push(PendingSamples {
             process,
             stacks,
             frame_sources: window.places.clone(),
@@ -278,7 +278,7 @@ fn profiles_of(
 /// Returns the profiles of kept samples whose process has a target now. Samples that have waited too long are counted
 /// and dropped.
 fn late(
-    kept: &mut Vec<Kept>,
+    kept: &mut Vec<PendingSamples>,
     targets: &Targets,
     namer: &mut Namer<'_>,
     keep: Keep,

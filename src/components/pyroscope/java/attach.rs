@@ -12,7 +12,7 @@ use rustix::fs::Mode;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::pyroscope::java::jvm::Jvm;
-use crate::pyroscope::java::place::{Place, as_user};
+use crate::pyroscope::java::place::{ProcessFolder, as_user};
 
 /// Folder of HotSpot's attach files. HotSpot ignores TMPDIR.
 const FOLDER: &str = "/tmp";
@@ -66,7 +66,7 @@ pub(super) enum AttachError {
 pub(super) fn command(jvm: &Jvm, command: Command<'_>) -> Result<String, AttachError> {
     let pid = jvm.key.pid;
     let answer = as_user(jvm, || {
-        let folder = Place::open(jvm, FOLDER)?;
+        let folder = ProcessFolder::open(jvm, FOLDER)?;
         let mut stream = connect(jvm, &folder)?;
         stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
         stream.set_write_timeout(Some(ANSWERS_WITHIN))?;
@@ -126,7 +126,7 @@ impl Command<'_> {
 }
 
 /// Connects to the socket of a JVM. If the JVM does not listen yet, makes it listen first.
-fn connect(jvm: &Jvm, folder: &Place) -> io::Result<UnixStream> {
+fn connect(jvm: &Jvm, folder: &ProcessFolder) -> io::Result<UnixStream> {
     let name = format!(".java_pid{}", jvm.own_pid);
     if folder.socket(&name)?.is_none() {
         wake(jvm, folder, &name)?;
@@ -138,7 +138,7 @@ fn connect(jvm: &Jvm, folder: &Place) -> io::Result<UnixStream> {
 }
 
 /// Makes a JVM listen on the socket `name`.
-fn wake(jvm: &Jvm, folder: &Place, name: &str) -> io::Result<()> {
+fn wake(jvm: &Jvm, folder: &ProcessFolder, name: &str) -> io::Result<()> {
     let process = Pid::from_raw(i32::try_from(jvm.key.pid).unwrap_or(0))
         .ok_or_else(|| io::Error::other("its id is out of range"))?;
     let process = pidfd_open(process, PidfdFlags::empty())?;

@@ -36,7 +36,7 @@ mod tests;
 use arguments::JavaArguments;
 use jvm::{Jvm, NoJvm};
 use metrics::JavaMetrics;
-use session::{Session, Shared, State, Wanted};
+use session::{Session, SessionArguments, Shared, State};
 
 /// Interval at which unprofiled processes are inspected again. A process can become a JVM: a shell that executes `java`
 /// keeps its process id.
@@ -69,7 +69,7 @@ struct Java {
 /// A session as the component and debug info see it.
 #[derive(Clone)]
 struct Shown {
-    assignment: Arc<Mutex<Wanted>>,
+    assignment: Arc<Mutex<SessionArguments>>,
     state: Arc<Mutex<State>>,
     stop: Shutdown,
 }
@@ -84,7 +84,7 @@ struct Passed {
 
 /// Targets without a session, for the health message.
 #[derive(Default)]
-struct Left {
+struct SkippedTargets {
     without_pid: usize,
     no_jvm: usize,
     errors: Vec<String>,
@@ -141,10 +141,10 @@ impl Java {
     }
 
     /// Returns the JVMs among the targets, and counts and errors of the other targets. Blocks for a short time.
-    fn look(&self, passed: &mut HashMap<u32, Passed>) -> (Vec<(Target, Option<Jvm>, u32)>, Left) {
+    fn look(&self, passed: &mut HashMap<u32, Passed>) -> (Vec<(Target, Option<Jvm>, u32)>, SkippedTargets) {
         let arguments = self.arguments.lock().clone();
         let running: HashSet<u32> = self.running.lock().keys().copied().collect();
-        let mut left = Left::default();
+        let mut left = SkippedTargets::default();
         let mut jvms = Vec::new();
         let mut inspected = HashMap::new();
         for target in arguments.targets.iter() {
@@ -192,7 +192,7 @@ impl Java {
     /// Starts and stops sessions to match the JVMs.
     fn sync(
         &self,
-        (jvms, left): (Vec<(Target, Option<Jvm>, u32)>, Left),
+        (jvms, left): (Vec<(Target, Option<Jvm>, u32)>, SkippedTargets),
         tasks: &mut JoinSet<u32>,
         shutdown: &Shutdown,
     ) {
@@ -205,7 +205,7 @@ impl Java {
             }
         }
         for (target, jvm, pid) in jvms {
-            let assignment = Wanted {
+            let assignment = SessionArguments {
                 arguments: arguments.clone(),
                 target,
             };

@@ -48,14 +48,14 @@ fn become_user(jvm: &Jvm) -> io::Result<()> {
 }
 
 /// A folder of another process.
-pub(super) struct Place {
+pub(super) struct ProcessFolder {
     folder: OwnedFd,
 }
 
 const WITHIN: ResolveFlags = ResolveFlags::IN_ROOT.union(ResolveFlags::NO_MAGICLINKS);
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-impl Place {
+impl ProcessFolder {
     /// Opens the folder at `path`, as the process sees it.
     pub(super) fn open(jvm: &Jvm, path: &str) -> io::Result<Self> {
         let root = openat(CWD, format!("/proc/{}/root", jvm.key.pid), FOLDER, Mode::empty())?;

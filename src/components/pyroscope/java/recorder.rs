@@ -14,7 +14,7 @@ use crate::pyroscope::java::jfc;
 use crate::pyroscope::java::jvm::Jvm;
 use crate::pyroscope::java::library::{self, Library, LibraryError};
 use crate::pyroscope::java::options;
-use crate::pyroscope::java::place::{Place, as_user};
+use crate::pyroscope::java::place::{ProcessFolder, as_user};
 
 /// Time that a recording may run beyond its interval before it ends by itself.
 const GRACE: Duration = Duration::from_mins(1);
@@ -219,13 +219,13 @@ impl Recorded {
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
-        let write = || Place::open(&self.jvm, &self.folder)?.put(name, bytes, Mode::from_raw_mode(0o700));
+        let write = || ProcessFolder::open(&self.jvm, &self.folder)?.put(name, bytes, Mode::from_raw_mode(0o700));
         as_user(&self.jvm, write).map_err(|error| self.failed("cannot write", name, error))
     }
 
     fn remove(&self, names: &[String]) -> Result<(), RecordError> {
         let remove = || {
-            let folder = Place::open(&self.jvm, &self.folder)?;
+            let folder = ProcessFolder::open(&self.jvm, &self.folder)?;
             names.iter().try_for_each(|name| folder.remove(name))
         };
         as_user(&self.jvm, remove).map_err(|error| self.failed("cannot remove", &names.join(", "), error))
@@ -234,7 +234,7 @@ impl Recorded {
     /// Reads a file that the process wrote.
     fn read(&self, name: &str) -> Result<Vec<u8>, RecordError> {
         let read = || -> io::Result<Vec<u8>> {
-            let folder = Place::open(&self.jvm, &self.folder)?;
+            let folder = ProcessFolder::open(&self.jvm, &self.folder)?;
             folder.read(name, MAX_RECORDING_BYTES)
         };
         as_user(&self.jvm, read).map_err(|error| self.failed("cannot read", name, error))

@@ -37,7 +37,7 @@ pub(super) struct Shared {
 
 /// Arguments and target of a session. They may change while the session runs.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct SessionArguments {
     pub arguments: Arc<JavaArguments>,
     pub target: Target,
 }
@@ -56,7 +56,7 @@ pub(super) struct State {
 pub(super) struct Session {
     pub jvm: Jvm,
     pub shared: Shared,
-    pub assignment: Arc<Mutex<Wanted>>,
+    pub assignment: Arc<Mutex<SessionArguments>>,
     pub state: Arc<Mutex<State>>,
 }
 

@@ -34,7 +34,7 @@ mod tests;
 
 use cache::Cache;
 use metrics::RelabelMetrics;
-use samples::Left;
+use samples::RelabelOutcome;
 
 arguments! {
     /// Arguments of `pyroscope.relabel`.
@@ -149,9 +149,9 @@ impl Relabel {
         let left = left.map_err(|error| SinkError::new(SinkErrorKind::Internal, error.to_string()))?;
         let left = left.map_err(|error| SinkError::new(SinkErrorKind::Invalid, error.to_string()))?;
         let (pprof, dropped) = match left {
-            Left::All => return Ok(Some(profile)),
-            Left::Changed(pprof, dropped) => (Some(pprof), dropped),
-            Left::Nothing(dropped) => (None, dropped),
+            RelabelOutcome::All => return Ok(Some(profile)),
+            RelabelOutcome::Changed(pprof, dropped) => (Some(pprof), dropped),
+            RelabelOutcome::Nothing(dropped) => (None, dropped),
         };
         self.metrics.samples_dropped.inc_by(dropped);
         Ok(pprof.map(|pprof| RawProfile { pprof, ..profile }))

@@ -24,7 +24,7 @@ pub(super) enum SamplesError {
 
 /// The result of the rules for a profile.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum RelabelOutcome {
     /// The rules changed nothing.
     All,
     /// The changed profile, and the number of dropped samples.
@@ -42,7 +42,7 @@ enum After<'a> {
 }
 
 /// Applies rules to the labels of every sample. Needs milliseconds of CPU time.
-pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, SamplesError> {
+pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<RelabelOutcome, SamplesError> {
     let plain = unpack(bytes)?;
     let profile = pprof::decode(&plain)?;
     let mut after: Vec<After<'_>> = Vec::new();
@@ -56,15 +56,18 @@ pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, SamplesError
         }));
     }
     if after.iter().all(|after| matches!(after, After::Unchanged(_))) {
-        return Ok(Left::All);
+        return Ok(RelabelOutcome::All);
     }
     let labels: Vec<Option<Vec<SampleLabel<'_>>>> = after.iter().map(After::labels).collect();
     let dropped = of_samples.iter().filter(|set| labels[**set].is_none()).count() as u64;
     if dropped == of_samples.len() as u64 {
-        return Ok(Left::Nothing(dropped));
+        return Ok(RelabelOutcome::Nothing(dropped));
     }
     let relabeled = with_labels(&profile, |sample| labels[of_samples[sample]].as_deref());
-    Ok(Left::Changed(pprof::gzip(&pprof::encode(&relabeled)).into(), dropped))
+    Ok(RelabelOutcome::Changed(
+        pprof::gzip(&pprof::encode(&relabeled)).into(),
+        dropped,
+    ))
 }
 
 fn apply<'a>(rules: &Rules, labels: &'a [SampleLabel<'a>]) -> After<'a> {
@@ -192,9 +195,9 @@ mod tests {
         pprof::encode(&builder.finish()).into()
     }
 
-    fn shown(left: Left) -> String {
+    fn shown(left: RelabelOutcome) -> String {
         let (bytes, dropped) = match left {
-            Left::Changed(bytes, dropped) => (bytes, dropped),
+            RelabelOutcome::Changed(bytes, dropped) => (bytes, dropped),
             other => return format!("{other:?}"),
         };
         let plain = pprof::gunzip(&bytes, 1 << 20).unwrap();
@@ -223,14 +226,17 @@ mod tests {
     fn samples_are_dropped_with_their_names_and_counted() {
         let left = relabel(&profile(), &rules(&[("drop", "a|")])).unwrap();
         assert_eq!(shown(left), "3: [0] [Text(\"job\", \"b\")] [4]");
-        assert_eq!(relabel(&profile(), &rules(&[("keep", "c")])).unwrap(), Left::Nothing(4));
+        assert_eq!(
+            relabel(&profile(), &rules(&[("keep", "c")])).unwrap(),
+            RelabelOutcome::Nothing(4)
+        );
     }
 
     #[test]
     fn what_no_rule_changes_is_as_it_came_and_what_is_no_profile_is_refused() {
         assert_eq!(
             relabel(&profile(), &rules(&[("labeldrop", "other")])).unwrap(),
-            Left::All
+            RelabelOutcome::All
         );
         let error = relabel(&Bytes::from_static(b"no"), &rules(&[("labeldrop", "x")]))
             .unwrap_err()

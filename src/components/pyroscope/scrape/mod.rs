@@ -59,7 +59,7 @@ struct Scrape {
     context: Context,
     metrics: ScrapeMetrics,
     fanout: Arc<Fanout>,
-    current: Mutex<Wanted>,
+    current: Mutex<ScrapeSettings>,
     /// The running loops, for debug info.
     running: Mutex<Vec<Shown>>,
     /// The distribution of the targets among collectors, for debug info.
@@ -69,7 +69,7 @@ struct Scrape {
 
 /// The current arguments and the HTTP client built from them.
 #[derive(Clone)]
-struct Wanted {
+struct ScrapeSettings {
     arguments: Arc<ScrapeArguments>,
     client: HttpClient,
     /// Number that increases when any argument except targets and receivers changes. All loops restart then.
@@ -96,7 +96,7 @@ fn build(
 ) -> Result<Arc<dyn Component<ScrapeArguments>>, ComponentError> {
     let fanout = Fanout::new(&context);
     fanout.update(&arguments.forward_to);
-    let current = Wanted::new(arguments, &context, None)?;
+    let current = ScrapeSettings::new(arguments, &context, None)?;
     Ok(Arc::new(Scrape {
         metrics: ScrapeMetrics::new(&context.metrics),
         context,
@@ -108,11 +108,11 @@ fn build(
     }))
 }
 
-impl Wanted {
+impl ScrapeSettings {
     fn new(
         arguments: Arc<ScrapeArguments>,
         context: &Context,
-        before: Option<&Wanted>,
+        before: Option<&ScrapeSettings>,
     ) -> Result<Self, ComponentError> {
         let (client, generation) = match before {
             Some(before) if before.arguments.settings == arguments.settings => {
@@ -267,7 +267,7 @@ fn scrape_targets(
 impl Component<ScrapeArguments> for Scrape {
     fn update(&self, arguments: Arc<ScrapeArguments>) -> Result<(), ComponentError> {
         let mut current = self.current.lock();
-        *current = Wanted::new(arguments.clone(), &self.context, Some(&current))?;
+        *current = ScrapeSettings::new(arguments.clone(), &self.context, Some(&current))?;
         drop(current);
         self.fanout.update(&arguments.forward_to);
         self.changed.notify_one();

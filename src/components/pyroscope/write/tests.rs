@@ -23,7 +23,7 @@ use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind};
 use alluvium_wire::connect::{Code, ConnectError};
 use alluvium_wire::proto::push::PushRequest;
 use alluvium_wire::queue_report::{QUEUE_HEADER, QueueReport};
-use alluvium_wire::refusals::{self, Place};
+use alluvium_wire::refusals::{self, Position};
 
 /// Decides whether the fake endpoint accepts a request, or which error it returns.
 type Verdict = Box<dyn Fn(&PushRequest) -> Result<(), ConnectError> + Send + Sync>;
@@ -423,8 +423,8 @@ async fn of_a_partial_answer_that_says_why_only_what_may_pass_is_sent_again() {
         let full = SinkError::new(SinkErrorKind::Unavailable, "the disk is full");
         let services = request.series.iter().map(|series| service(&series.labels)).enumerate();
         let refused = services.filter_map(|(series, service)| match service.as_str() {
-            "s0003" => Some((Place { series, sample: 0 }, &invalid)),
-            "s0005" => Some((Place { series, sample: 0 }, &full)),
+            "s0003" => Some((Position { series, sample: 0 }, &invalid)),
+            "s0005" => Some((Position { series, sample: 0 }, &full)),
             _ => None,
         });
         // The message names no profile: only the detail does.

@@ -14,7 +14,7 @@ use alluvium_profile::pprof::{self, Profile};
 use alluvium_profile::selector::Matcher;
 use alluvium_profile::{ProfileType, ProfileTypeId, Tenants};
 use alluvium_wire::connect::{Code, ConnectError};
-use alluvium_wire::profefe::{Refusal, TypeWord, Wanted, sample_type_place};
+use alluvium_wire::profefe::{ProfileSelection, Refusal, TypeWord, sample_type_place};
 
 /// Synthetic label with the full profile type.
 const PROFILE_TYPE: &str = "__profile_type__";
@@ -49,7 +49,7 @@ struct Selection {
 pub(super) async fn of_range(
     state: &ServerState,
     tenants: &Tenants,
-    requested: Wanted,
+    requested: ProfileSelection,
 ) -> Result<MergedProfile, Refusal> {
     let (matchers, range) = (matchers(&requested)?, range(&requested));
     let word = requested.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;

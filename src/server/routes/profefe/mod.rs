@@ -25,7 +25,7 @@ use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
 use alluvium_base::encoding::accepts;
 use alluvium_wire::connect::{Code, ConnectError};
-use alluvium_wire::profefe::{Envelope, Refusal, Wanted};
+use alluvium_wire::profefe::{Envelope, ProfileSelection, Refusal};
 
 /// Path of the route for profiles by id, without the ids.
 const PROFILES: &str = "/api/0/profiles/";
@@ -57,7 +57,7 @@ async fn accept(State(state): State<ServerState>, request: Request<Body>) -> Res
 async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
-        let requested = Wanted::parse(&query.unwrap_or_default())?;
+        let requested = ProfileSelection::parse(&query.unwrap_or_default())?;
         let profiles = responses::find(&state, &tenants, requested).await?;
         if profiles.is_empty() {
             return Err(Refusal::nothing());
@@ -70,7 +70,7 @@ async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(que
 async fn merge_of_range(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
-        let requested = Wanted::parse_merge(&query.unwrap_or_default())?;
+        let requested = ProfileSelection::parse_merge(&query.unwrap_or_default())?;
         pprof_of(&state, merge::of_range(&state, &tenants, requested).await?)
     };
     answer.await.unwrap_or_else(refuse)

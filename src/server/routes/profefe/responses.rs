@@ -8,13 +8,13 @@ use alluvium_profile::Tenants;
 use alluvium_profile::labels::SERVICE_NAME;
 use alluvium_profile::selector::{self, MatchOp, Matcher};
 use alluvium_wire::connect::ConnectError;
-use alluvium_wire::profefe::{NAMED, OTHER, ProfileAnswer, Refusal, TypeWord, Wanted};
+use alluvium_wire::profefe::{NAMED, OTHER, ProfileAnswer, ProfileSelection, Refusal, TypeWord};
 
 /// Returns the stored profiles that match the request, the oldest first.
 pub(super) async fn find(
     state: &ServerState,
     tenants: &Tenants,
-    requested: Wanted,
+    requested: ProfileSelection,
 ) -> Result<Vec<ProfileAnswer>, Refusal> {
     let query = ProfilesQuery {
         matchers: matchers(&requested)?,
@@ -46,7 +46,7 @@ pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<V
 }
 
 /// Returns matchers that require the service and all labels of the request.
-pub(super) fn matchers(requested: &Wanted) -> Result<Vec<Matcher>, Refusal> {
+pub(super) fn matchers(requested: &ProfileSelection) -> Result<Vec<Matcher>, Refusal> {
     let labels = requested
         .labels
         .iter()
@@ -62,7 +62,7 @@ pub(super) fn matchers(requested: &Wanted) -> Result<Vec<Matcher>, Refusal> {
 }
 
 /// Returns the time range of a request, including its last second.
-pub(super) fn range(requested: &Wanted) -> TimeRange {
+pub(super) fn range(requested: &ProfileSelection) -> TimeRange {
     let end = requested.to.saturating_add(1);
     TimeRange::new(requested.from.saturating_mul(1000), end.saturating_mul(1000))
 }

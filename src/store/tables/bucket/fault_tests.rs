@@ -35,7 +35,7 @@ use crate::store::config::StoreConfig;
 use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::{MaintenanceConfig, Work};
 use crate::store::rules::limits::Limits;
-use crate::store::tables::bucket::options::GivenStore;
+use crate::store::tables::bucket::options::CustomStore;
 use crate::store::tables::bucket::{BucketOptions, Provider};
 use crate::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use crate::store::tests::scratch;
@@ -272,14 +272,14 @@ pub(super) fn numbered(number: i64, service: &str) -> RawProfile {
 }
 
 pub(super) fn bucket_options(bucket: &Faulty) -> BucketOptions {
-    let custom_store = GivenStore {
+    let custom_store = CustomStore {
         name: "tests".to_owned(),
         store: Arc::new(bucket.clone()),
     };
     BucketOptions {
         cache_bytes: 0,
         sync_interval: Duration::from_hours(1),
-        ..BucketOptions::new(Provider::Given(custom_store))
+        ..BucketOptions::new(Provider::Custom(custom_store))
     }
 }
 

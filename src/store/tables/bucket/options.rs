@@ -46,12 +46,12 @@ pub enum Provider {
     Gcs(GcsOptions),
     Azure(AzureOptions),
     /// A store that the caller creates, for tests.
-    Given(GivenStore),
+    Custom(CustomStore),
 }
 
 /// An object store that needs no configuration.
 #[derive(Debug, Clone)]
-pub struct GivenStore {
+pub struct CustomStore {
     pub name: String,
     pub store: Arc<dyn ObjectStore>,
 }
@@ -151,7 +151,7 @@ impl BucketOptions {
             Provider::S3(options) => ("s3", &options.bucket),
             Provider::Gcs(options) => ("gs", &options.bucket),
             Provider::Azure(options) => ("az", &options.container),
-            Provider::Given(custom_store) => ("given", &custom_store.name),
+            Provider::Custom(custom_store) => ("given", &custom_store.name),
         };
         match self.prefix.trim_matches('/') {
             "" => format!("{scheme}://{bucket}/"),
@@ -212,7 +212,7 @@ impl BucketOptions {
                     .with_http_connector(connector)
                     .build()?,
             ),
-            Provider::Given(custom_store) => custom_store.store.clone(),
+            Provider::Custom(custom_store) => custom_store.store.clone(),
         })
     }
 }

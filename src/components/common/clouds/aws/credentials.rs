@@ -57,12 +57,12 @@ struct Answer {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Outcome {
-    credentials: Given,
+    credentials: CredentialDocument,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Given {
+struct CredentialDocument {
     access_key_id: String,
     secret_access_key: String,
     session_token: String,

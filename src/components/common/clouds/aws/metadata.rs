@@ -42,7 +42,7 @@ pub(super) struct Metadata {
 /// Credentials in the JSON form of both services.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Given {
+struct CredentialDocument {
     access_key_id: String,
     secret_access_key: String,
     token: Option<String>,
@@ -155,7 +155,7 @@ fn secret(text: &str) -> Result<HeaderValue, ApiError> {
 }
 
 fn credentials(answer: &Answer) -> Result<Lasting<Credentials>, CloudError> {
-    let credentials: Given = answer.json()?;
+    let credentials: CredentialDocument = answer.json()?;
     Ok(Lasting {
         ends: credentials.expiration.as_deref().map(time).transpose()?,
         value: Credentials {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::host_port;
 use crate::common::kubernetes::followed::cluster::Cluster;
-use crate::common::kubernetes::followed::store::Kept;
+use crate::common::kubernetes::followed::store::StoredObject;
 use crate::common::kubernetes::objects::{Key, Pod, Reference};
 use crate::common::kubernetes::pods::{self, Port, with};
 
@@ -20,11 +20,11 @@ pub(super) struct Backing<'a> {
     common_labels: Target,
     targets: Vec<Target>,
     /// Pods to which addresses belong.
-    pods: BTreeMap<Key, Seen<'a>>,
+    pods: BTreeMap<Key, BackingPod<'a>>,
 }
 
-struct Seen<'a> {
-    pod: &'a Kept<Pod>,
+struct BackingPod<'a> {
+    pod: &'a StoredObject<Pod>,
     ports: Vec<Port>,
     /// Port numbers that already have a target.
     covered: Vec<u32>,
@@ -51,7 +51,7 @@ impl<'a> Backing<'a> {
         change: impl Fn(&mut Target),
     ) {
         if let Some((key, pod)) = self.cluster.pod(reference) {
-            let entry = self.pods.entry(key).or_insert_with(|| Seen {
+            let entry = self.pods.entry(key).or_insert_with(|| BackingPod {
                 pod,
                 ports: pods::ports(&pod.object),
                 covered: Vec::new(),
@@ -69,7 +69,7 @@ impl<'a> Backing<'a> {
 
     /// Returns all targets, including the targets of the pods' other ports.
     pub(super) fn finish(mut self) -> Vec<Target> {
-        for Seen { pod, ports, covered } in self.pods.values() {
+        for BackingPod { pod, ports, covered } in self.pods.values() {
             let ip = &pod.object.status.pod_ip;
             // A pod that is starting or was evicted has no address.
             if ip.is_empty() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::arguments::targets::Target;
 use crate::common::kubernetes::followed::arguments::AttachMetadata;
-use crate::common::kubernetes::followed::store::{Described, Kept, Store};
+use crate::common::kubernetes::followed::store::{Described, Store, StoredObject};
 use crate::common::kubernetes::followed::texts::Texts;
 use crate::common::kubernetes::objects::{
     EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Reference, Service,
@@ -21,10 +21,10 @@ pub(super) trait Stored: Described {
 /// A kind of objects that have targets.
 pub(super) trait Discovered: Stored + Default {
     /// Returns the targets of an object.
-    fn targets(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> Vec<Target>;
+    fn targets(key: &Key, kept: &StoredObject<Self>, cluster: &Cluster) -> Vec<Target>;
 
     /// Returns true if another object that the targets refer to has changed.
-    fn is_touched(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> bool;
+    fn is_touched(key: &Key, kept: &StoredObject<Self>, cluster: &Cluster) -> bool;
 }
 
 /// Declares the cluster, which has a store for each kind.
@@ -116,7 +116,7 @@ impl Cluster {
     }
 
     /// Returns the pod that a reference names, if it names a known pod.
-    pub(super) fn pod(&self, reference: Option<&Reference>) -> Option<(Key, &Kept<Pod>)> {
+    pub(super) fn pod(&self, reference: Option<&Reference>) -> Option<(Key, &StoredObject<Pod>)> {
         let key = pod_key(reference?)?;
         let pod = self.pods.get(&key)?;
         Some((key, pod))

@@ -4,7 +4,7 @@ use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::common::kubernetes::followed::backing::{Backing, attach_service};
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::followed::store::{Described, StoredObject};
 use crate::common::kubernetes::objects::{EndpointAddress, EndpointPort, Endpoints, Key, Reference};
 use crate::common::kubernetes::pods::{PREFIX, set_object};
 
@@ -19,7 +19,7 @@ impl Described for Endpoints {
 
 /// The targets of an `Endpoints` object. Its service has the same name.
 impl Discovered for Endpoints {
-    fn targets(key: &Key, endpoints: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
+    fn targets(key: &Key, endpoints: &StoredObject<Self>, cluster: &Cluster) -> Vec<Target> {
         let mut common_labels = endpoints.labels.clone();
         attach_service(&mut common_labels, cluster, &key.namespace, &key.name);
         cluster.attach_namespace(&mut common_labels, &key.namespace);
@@ -36,7 +36,7 @@ impl Discovered for Endpoints {
         backing.finish()
     }
 
-    fn is_touched(key: &Key, endpoints: &Kept<Self>, cluster: &Cluster) -> bool {
+    fn is_touched(key: &Key, endpoints: &StoredObject<Self>, cluster: &Cluster) -> bool {
         let subsets = endpoints.object.subsets.iter();
         let mut addresses = subsets.flat_map(|subset| subset.addresses.iter().chain(&subset.not_ready_addresses));
         cluster.services.changed().contains(key)

@@ -6,7 +6,7 @@ use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::common::kubernetes::followed::backing::{Backing, attach_service};
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::followed::store::{Described, StoredObject};
 use crate::common::kubernetes::objects::{EndpointPort, EndpointSlice, Key, Reference, Service, SliceEndpoint};
 use crate::common::kubernetes::pods::{PREFIX, set_object};
 
@@ -25,7 +25,7 @@ impl Described for EndpointSlice {
 
 /// The targets of a slice.
 impl Discovered for EndpointSlice {
-    fn targets(key: &Key, slice: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
+    fn targets(key: &Key, slice: &StoredObject<Self>, cluster: &Cluster) -> Vec<Target> {
         let mut common_labels = slice.labels.clone();
         if let Some(service) = service(key, slice) {
             attach_service(&mut common_labels, cluster, &service.namespace, &service.name);
@@ -51,7 +51,7 @@ impl Discovered for EndpointSlice {
         backing.finish()
     }
 
-    fn is_touched(key: &Key, slice: &Kept<Self>, cluster: &Cluster) -> bool {
+    fn is_touched(key: &Key, slice: &StoredObject<Self>, cluster: &Cluster) -> bool {
         service(key, slice).is_some_and(|service| cluster.services.changed().contains(&service))
             || cluster.has_changed(&key.namespace, None, None)
             || slice
@@ -63,7 +63,7 @@ impl Discovered for EndpointSlice {
 }
 
 /// Returns the service that a slice belongs to.
-fn service(key: &Key, slice: &Kept<EndpointSlice>) -> Option<Key> {
+fn service(key: &Key, slice: &StoredObject<EndpointSlice>) -> Option<Key> {
     let name = slice.labels.get(SERVICE)?;
     let namespace: Arc<str> = key.namespace.clone();
     Some(Key {

@@ -3,7 +3,7 @@
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::MetaLabels;
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::followed::store::{Described, StoredObject};
 use crate::common::kubernetes::objects::{Ingress, IngressRule, Key};
 use crate::common::kubernetes::pods::{PREFIX, set_object, with};
 
@@ -19,7 +19,7 @@ impl Described for Ingress {
 
 /// The targets of an ingress.
 impl Discovered for Ingress {
-    fn targets(key: &Key, ingress: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
+    fn targets(key: &Key, ingress: &StoredObject<Self>, cluster: &Cluster) -> Vec<Target> {
         let mut common_labels = ingress.labels.clone();
         cluster.attach_namespace(&mut common_labels, &key.namespace);
         let spec = &ingress.object.spec;
@@ -39,7 +39,7 @@ impl Discovered for Ingress {
         targets
     }
 
-    fn is_touched(key: &Key, _: &Kept<Self>, cluster: &Cluster) -> bool {
+    fn is_touched(key: &Key, _: &StoredObject<Self>, cluster: &Cluster) -> bool {
         cluster.has_changed(&key.namespace, None, None)
     }
 }

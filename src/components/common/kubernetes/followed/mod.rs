@@ -41,7 +41,7 @@ pub(crate) mod wanted;
 
 use cluster::Count;
 use metrics::KubernetesMetrics;
-use source::{Found, Source, Standing, Watch};
+use source::{Refresh, Source, Standing, Watch};
 use store::MAX_OBJECTS;
 use wanted::Follow;
 
@@ -135,9 +135,9 @@ impl Followed {
                     let result = tokio::task::spawn_blocking(move || source.targets()).await;
                     due = Instant::now() + self.timing.between_exports;
                     match result {
-                        Ok(Found::Incomplete) => due = Instant::now() + self.timing.between_exports / 50,
-                        Ok(Found::Unchanged) => {}
-                        Ok(Found::Changed(targets)) => trouble = self.export_all(targets),
+                        Ok(Refresh::Incomplete) => due = Instant::now() + self.timing.between_exports / 50,
+                        Ok(Refresh::Unchanged) => {}
+                        Ok(Refresh::Changed(targets)) => trouble = self.export_all(targets),
                         Err(error) => trouble = Some(format!("building the targets panicked: {error}")),
                     }
                 }

@@ -3,7 +3,7 @@
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::followed::store::{Described, StoredObject};
 use crate::common::kubernetes::objects::{Key, Namespace, Node};
 use crate::common::kubernetes::pods::{PREFIX, set_maps, set_object};
 
@@ -38,7 +38,7 @@ impl Described for Namespace {
 
 /// The target of a node. A node without an address has no target.
 impl Discovered for Node {
-    fn targets(key: &Key, node: &Kept<Self>, _: &Cluster) -> Vec<Target> {
+    fn targets(key: &Key, node: &StoredObject<Self>, _: &Cluster) -> Vec<Target> {
         let status = &node.object.status;
         let first = |kind: &str| status.addresses.iter().find(|address| address.kind == kind);
         let Some(address) = ADDRESS_TYPES.iter().find_map(|kind| first(kind)) else {
@@ -63,7 +63,7 @@ impl Discovered for Node {
         vec![target]
     }
 
-    fn is_touched(_: &Key, _: &Kept<Self>, _: &Cluster) -> bool {
+    fn is_touched(_: &Key, _: &StoredObject<Self>, _: &Cluster) -> bool {
         false
     }
 }

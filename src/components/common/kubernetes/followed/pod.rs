@@ -2,7 +2,7 @@
 
 use crate::common::arguments::targets::Target;
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::followed::store::{Described, StoredObject};
 use crate::common::kubernetes::objects::{Key, Pod};
 use crate::common::kubernetes::pods;
 
@@ -14,7 +14,7 @@ impl Described for Pod {
 
 /// The targets of a pod. If node labels are attached and a node selector excludes the pod's node, there are no targets.
 impl Discovered for Pod {
-    fn targets(key: &Key, pod: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
+    fn targets(key: &Key, pod: &StoredObject<Self>, cluster: &Cluster) -> Vec<Target> {
         let node = &pod.object.spec.node_name;
         if cluster.attached.node && cluster.nodes.get(&Key::cluster(node)).is_none() {
             return Vec::new();
@@ -26,7 +26,7 @@ impl Discovered for Pod {
         pods::targets(&pod.object, &labels)
     }
 
-    fn is_touched(key: &Key, pod: &Kept<Self>, cluster: &Cluster) -> bool {
+    fn is_touched(key: &Key, pod: &StoredObject<Self>, cluster: &Cluster) -> bool {
         cluster.has_changed(&key.namespace, Some(&pod.object.spec.node_name), None)
     }
 }

@@ -3,7 +3,7 @@
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::MetaLabels;
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::followed::store::{Described, StoredObject};
 use crate::common::kubernetes::objects::{Key, Service, ServicePort};
 use crate::common::kubernetes::pods::{PREFIX, set_object, with};
 
@@ -18,7 +18,7 @@ impl Described for Service {
 
 /// The targets of a service.
 impl Discovered for Service {
-    fn targets(key: &Key, service: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
+    fn targets(key: &Key, service: &StoredObject<Self>, cluster: &Cluster) -> Vec<Target> {
         let spec = &service.object.spec;
         let mut common_labels = service.labels.clone();
         cluster.attach_namespace(&mut common_labels, &key.namespace);
@@ -44,7 +44,7 @@ impl Discovered for Service {
         spec.ports.iter().map(target).collect()
     }
 
-    fn is_touched(key: &Key, _: &Kept<Self>, cluster: &Cluster) -> bool {
+    fn is_touched(key: &Key, _: &StoredObject<Self>, cluster: &Cluster) -> bool {
         cluster.has_changed(&key.namespace, None, None)
     }
 }

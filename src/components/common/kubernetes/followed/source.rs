@@ -16,7 +16,7 @@ use crate::common::kubernetes::followed::arguments::Role;
 use crate::common::kubernetes::followed::cluster::{Cluster, Count, Stored};
 use crate::common::kubernetes::followed::metrics::KubernetesMetrics;
 use crate::common::kubernetes::followed::role_targets::{LeftOut, Outcome, RoleTargets};
-use crate::common::kubernetes::followed::wanted::Wanted;
+use crate::common::kubernetes::followed::wanted::FollowArguments;
 use crate::common::kubernetes::objects::{
     EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Resource, Service,
 };
@@ -27,7 +27,7 @@ use alluvium_pipeline::component::{ComponentError, Context};
 /// The watches of one set of arguments, and the objects that they found.
 pub(super) struct Source {
     id: Arc<str>,
-    selection: Wanted,
+    selection: FollowArguments,
     api: Api,
     /// Namespaces to search. A single empty name stands for all namespaces.
     namespaces: BTreeSet<Arc<str>>,
@@ -46,7 +46,7 @@ struct Known {
 }
 
 /// The result of [`Source::targets`], compared with the last call.
-pub(super) enum Found {
+pub(super) enum Refresh {
     /// Not all objects have been listed yet.
     Incomplete,
     Unchanged,
@@ -75,7 +75,7 @@ pub(super) struct Standing {
 impl Source {
     /// Prepares the watches: finds the server and reads certificates. Sends no request.
     pub(super) fn new(
-        selection: Wanted,
+        selection: FollowArguments,
         context: &Context,
         metrics: KubernetesMetrics,
     ) -> Result<Self, ComponentError> {
@@ -172,7 +172,7 @@ impl Source {
 
     /// Rebuilds the targets and returns them if they have changed. This takes milliseconds. The first complete set is
     /// treated as changed, since the targets of former arguments may still be exported.
-    pub(super) fn targets(&self) -> Found {
+    pub(super) fn targets(&self) -> Refresh {
         let mut known = self.known.lock();
         let Known {
             cluster,
@@ -187,9 +187,9 @@ impl Source {
         let outcome = targets.refresh(cluster, &is_settled);
         let was_complete = std::mem::replace(is_complete, watches.iter().all(|watch| watch.is_listed));
         match outcome {
-            Outcome::Unchanged if *is_complete && was_complete => Found::Unchanged,
-            Outcome::Unchanged if !*is_complete => Found::Incomplete,
-            _ => Found::Changed(targets.all()),
+            Outcome::Unchanged if *is_complete && was_complete => Refresh::Unchanged,
+            Outcome::Unchanged if !*is_complete => Refresh::Incomplete,
+            _ => Refresh::Changed(targets.all()),
         }
     }
 

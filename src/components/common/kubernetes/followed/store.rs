@@ -21,14 +21,14 @@ pub(super) trait Described: Resource + Sized {
 
 /// The labels of an object, and the object without its metadata. The labels are built before the metadata is removed.
 #[derive(Default)]
-pub(super) struct Kept<T> {
+pub(super) struct StoredObject<T> {
     pub(super) labels: Target,
     pub(super) object: T,
 }
 
 /// The objects of one kind.
 pub(super) struct Store<T> {
-    objects: BTreeMap<Key, Kept<T>>,
+    objects: BTreeMap<Key, StoredObject<T>>,
     /// Keys of objects that were added, changed or removed.
     changed: BTreeSet<Key>,
     /// Known objects that a list in progress has not returned so far, by the namespace of the list. An empty name
@@ -85,7 +85,7 @@ impl<T: Described> Store<T> {
         }
         let labels = texts.share_all(object.labels());
         *object.metadata_mut() = Metadata::default();
-        self.objects.insert(key.clone(), Kept { labels, object });
+        self.objects.insert(key.clone(), StoredObject { labels, object });
         self.changed.insert(key);
     }
 
@@ -97,11 +97,11 @@ impl<T: Described> Store<T> {
 }
 
 impl<T> Store<T> {
-    pub(super) fn get(&self, key: &Key) -> Option<&Kept<T>> {
+    pub(super) fn get(&self, key: &Key) -> Option<&StoredObject<T>> {
         self.objects.get(key)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Kept<T>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &StoredObject<T>)> {
         self.objects.iter()
     }
 
@@ -121,7 +121,7 @@ impl<T> Store<T> {
     {
         for key in self.changed.iter().filter(|key| is_settled(key)) {
             if let Some(kept) = self.objects.get_mut(key) {
-                *kept = Kept::default();
+                *kept = StoredObject::default();
             }
         }
     }

@@ -9,11 +9,11 @@ use alluvium_lang::body::FromBody;
 /// The arguments of a component that follows a cluster.
 pub(crate) trait Follow: FromBody + Debug + Send + Sync + 'static {
     /// Returns the selected objects and targets, as plain data.
-    fn selection(&self) -> Wanted;
+    fn selection(&self) -> FollowArguments;
 }
 
 /// The objects to follow, and the selection of their targets.
-pub(crate) struct Wanted {
+pub(crate) struct FollowArguments {
     /// Role of the objects that become targets.
     pub(crate) role: Role,
     /// Connection to the cluster, and selection of the objects.
