@@ -363,13 +363,8 @@ impl<'a> Search<'a, '_> {
             let (linkage, name, next) = match reference {
                 EntryReference::InUnit(offset) => names_at(self.dwarf, unit, offset, &mut self.steps)?,
                 EntryReference::InSection(offset) => {
-                    let (header, unit_offset) = self.unit_of(offset)?;
-                    names_at(
-                        self.dwarf,
-                        self.referenced_units.get(&header)?,
-                        unit_offset,
-                        &mut self.steps,
-                    )?
+                    let (header, offset) = self.unit_of(offset)?;
+                    names_at(self.dwarf, self.referenced_units.get(&header)?, offset, &mut self.steps)?
                 }
             };
             if let Some(name) = linkage {

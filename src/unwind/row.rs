@@ -157,7 +157,7 @@ impl Row {
 
     /// Returns the number of bytes that [`Rule::SpFar`] adds to the stack pointer. `cfa` and `bp` form one unsigned
     /// number of words.
-    pub fn far_offset(&self) -> u64 {
+    pub(crate) fn far_offset(&self) -> u64 {
         let ([low, middle], [high]) = (self.cfa.to_le_bytes(), self.bp.to_le_bytes());
         u64::from(u32::from_le_bytes([low, middle, high, 0])) * 8
     }
