@@ -8,6 +8,7 @@ pub mod byte_order;
 pub mod call;
 pub mod client;
 pub mod collector;
+mod compression;
 pub mod connect;
 pub(crate) mod error_detail;
 pub mod files;

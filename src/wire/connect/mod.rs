@@ -4,20 +4,21 @@
 //! HTTP, this file uses only the header types of the crate `http`, because `server` and the clients use different HTTP
 //! libraries. Protocol: <https://connectrpc.com/docs/protocol>.
 
-use std::io::Read;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 
+use crate::compression::CompressionError;
 use crate::error_detail::ErrorDetail;
 use crate::json::{self, FromJson, ToJson};
 pub(crate) use alluvium_base::encoding::accepts;
 
 mod response;
 
+pub use crate::compression::Compression;
 pub use response::log;
 
 /// Maximum number of digits of a timeout in milliseconds.
@@ -202,6 +203,17 @@ impl ConnectError {
     }
 }
 
+/// An unknown compression is `unimplemented` with status 415; damaged data is a wrong argument with status 400.
+impl From<CompressionError> for ConnectError {
+    fn from(error: CompressionError) -> Self {
+        let message = error.to_string();
+        match error {
+            CompressionError::Unknown(_) => ConnectError::new(Code::Unimplemented, message).with_status(415),
+            CompressionError::Damaged { .. } => ConnectError::invalid(message),
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct ErrorBody {
     code: String,
@@ -241,16 +253,6 @@ pub struct CallHeaders {
     pub accepts_gzip: bool,
     /// The caller's timeout, from `Connect-Timeout-Ms`.
     pub timeout: Option<Duration>,
-}
-
-/// Compression of the body of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
-    Identity,
-    /// gzip, of one or several members.
-    Gzip,
-    /// Zstandard with windows of up to 8 MiB.
-    Zstd,
 }
 
 impl CallHeaders {
@@ -317,67 +319,6 @@ fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
             "content type `{kind}` is not supported: expected {CONTENT_TYPES}"
         )),
     }
-}
-
-impl Compression {
-    /// Returns the compression that `Content-Encoding` names.
-    pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
-        Self::named(headers.get(CONTENT_ENCODING))
-    }
-
-    /// Returns the compression that a header value names; identity when there is no value.
-    pub fn named(value: Option<&HeaderValue>) -> Result<Self, ConnectError> {
-        Self::of_name(value.map_or("", |value| value.to_str().unwrap_or("?")))
-    }
-
-    /// Returns the compression with this name; identity for an empty name.
-    pub fn of_name(name: &str) -> Result<Self, ConnectError> {
-        match name.trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => Ok(Self::Identity),
-            "gzip" | "x-gzip" => Ok(Self::Gzip),
-            "zstd" => Ok(Self::Zstd),
-            other => Err(ConnectError::new(
-                Code::Unimplemented,
-                format!("content encoding `{other}` is not supported: expected gzip, zstd or identity"),
-            )
-            .with_status(415)),
-        }
-    }
-
-    /// Returns the name used in `Content-Encoding`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Compression::Identity => "identity",
-            Compression::Gzip => "gzip",
-            Compression::Zstd => "zstd",
-        }
-    }
-
-    /// Decompresses a body. Returns `None` when the result exceeds `max_bytes`, which also bounds the memory in use.
-    /// Damaged data is an error with status 400.
-    pub fn open(self, body: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ConnectError> {
-        let opened = match self {
-            Compression::Identity => read_bounded(body, max_bytes),
-            Compression::Gzip => read_bounded(flate2::read::MultiGzDecoder::new(body), max_bytes),
-            Compression::Zstd => zstd::stream::read::Decoder::with_buffer(body).and_then(|mut decoder| {
-                // 8 MiB is the largest window that a decoder must support (RFC 8878, section 3.1.1.1.2).
-                decoder.window_log_max(23)?;
-                read_bounded(decoder, max_bytes)
-            }),
-        };
-        let name = self.name();
-        opened.map_err(|error| ConnectError::invalid(format!("cannot decompress the {name} body: {error}")))
-    }
-}
-
-/// Reads all bytes, or returns `None` if there are more than `max_bytes`. The buffer is allocated at full size, because
-/// a growing buffer exists twice while it is copied. Unused capacity takes no physical memory.
-fn read_bounded(reader: impl Read, max_bytes: usize) -> std::io::Result<Option<Vec<u8>>> {
-    let mut out = Vec::with_capacity(max_bytes.saturating_add(1));
-    reader
-        .take((max_bytes as u64).saturating_add(1))
-        .read_to_end(&mut out)?;
-    Ok((out.len() <= max_bytes).then_some(out))
 }
 
 /// Decodes a decompressed body to a message. An empty JSON body is an error, as in protobuf's JSON. An empty binary

@@ -82,7 +82,9 @@ fn a_body_that_unpacks_beyond_the_limit_is_not_held_and_damage_is_invalid() {
     let packed = gzip(&zeros).unwrap();
     assert!(packed.len() < 200_000);
     let length = |compression: Compression, body: &[u8], limit| {
-        let opened = compression.open(body, limit).map_err(|error| error.status)?;
+        let opened = compression
+            .open(body, limit)
+            .map_err(|error| ConnectError::from(error).status)?;
         Ok::<_, u16>(opened.map(|bytes| bytes.len()))
     };
     assert_eq!(length(Compression::Gzip, &packed, 10 << 20), Ok(Some(10 << 20)));

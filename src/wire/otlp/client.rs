@@ -14,7 +14,7 @@ use prost::Message as _;
 
 use crate::call::{CallError, Caller, retry_after};
 use crate::client::read_beginning;
-use crate::connect::{Code, Codec, ConnectError};
+use crate::connect::{Code, Codec, Compression, ConnectError};
 use crate::grpc::{PREFIX_BYTES, Prefix};
 use crate::grpc_status;
 use crate::otlp::messages::ExportProfilesServiceResponse;
@@ -72,7 +72,21 @@ async fn send_http(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
     let response = caller.send("", headers, body).await?;
     let (url, status) = (response.url().to_string(), response.status());
     let retry_after = retry_after(response.headers());
+    let compression = Compression::read(response.headers());
     let body = read_beginning(response, MAX_ANSWER_BYTES).await;
+    let body = match compression
+        .map_err(ConnectError::from)
+        .and_then(|compression| open(compression, &body))
+    {
+        Ok(body) => body,
+        Err(error) if status.is_success() => {
+            return Err(CallError::Answer {
+                url,
+                message: error.message,
+            });
+        }
+        Err(_) => body,
+    };
     if status.is_success() {
         return decode(url, body);
     }
@@ -94,6 +108,7 @@ async fn send_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert("te", HeaderValue::from_static("trailers"));
+    headers.insert("grpc-accept-encoding", HeaderValue::from_static("identity,gzip"));
     if packing == Packing::Gzip {
         headers.insert("grpc-encoding", HeaderValue::from_static("gzip"));
     }
@@ -143,8 +158,13 @@ async fn send_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
         });
     };
     if number == 0 {
-        let message = message.freeze();
-        return decode(url, message.slice(PREFIX_BYTES.min(message.len())..));
+        return match open_message(&parts.headers, &message.freeze()) {
+            Ok(message) => decode(url, message),
+            Err(error) => Err(CallError::Answer {
+                url,
+                message: error.message,
+            }),
+        };
     }
     let code = Code::from_grpc_number(number).unwrap_or(Code::Unknown);
     let text = find("grpc-message").unwrap_or_default();
@@ -163,6 +183,31 @@ async fn send_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
         details: details.map(|details| details.details).unwrap_or_default(),
         retry_after: wait,
     })
+}
+
+/// Returns the message of a response without its prefix, decompressed. gRPC servers in Go compress the response like
+/// the request.
+fn open_message(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, ConnectError> {
+    let Some((prefix, rest)) = body.split_first_chunk::<PREFIX_BYTES>() else {
+        return Ok(Bytes::new());
+    };
+    let prefix = Prefix::read(*prefix)?;
+    let Some(message) = rest.get(..prefix.length as usize) else {
+        return Err(ConnectError::invalid("the response ends before its message"));
+    };
+    if !prefix.is_compressed {
+        return Ok(body.slice_ref(message));
+    }
+    open(Compression::named(headers.get("grpc-encoding"))?, message)
+}
+
+fn open(compression: Compression, body: &[u8]) -> Result<Bytes, ConnectError> {
+    if body.is_empty() {
+        return Ok(Bytes::new());
+    }
+    let opened = compression.open(body, MAX_ANSWER_BYTES)?;
+    let opened = opened.ok_or_else(|| ConnectError::too_large("the response is too large"))?;
+    Ok(opened.into())
 }
 
 fn decode(url: String, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {

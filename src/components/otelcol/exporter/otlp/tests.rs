@@ -7,14 +7,17 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::post;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
+use prost::Message as _;
 
 use crate::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
 use crate::common::testing::serve;
 use crate::otelcol::exporter::otlp::DEFINITION;
 use alluvium_admin::grpc;
-use alluvium_wire::grpc::PREFIX_BYTES;
+use alluvium_profile::pprof;
+use alluvium_wire::grpc::{PREFIX_BYTES, Prefix};
 use alluvium_wire::otlp::EXPORT_ROUTE;
+use alluvium_wire::otlp::messages::ExportProfilesServiceResponse;
 
 fn router(endpoint: Arc<Endpoint>) -> Router {
     Router::new()
@@ -27,7 +30,17 @@ async fn export(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body:
         return grpc::failure(14, "away", &[]);
     }
     endpoint.take(headers, &body.slice(PREFIX_BYTES..));
-    grpc::success(vec![0; PREFIX_BYTES].into(), None)
+    // Servers in Go compress the response like the request.
+    let message = pprof::gzip(&ExportProfilesServiceResponse::default().encode_to_vec());
+    let prefix = Prefix {
+        is_compressed: true,
+        length: message.len() as u32,
+    };
+    let mut response = grpc::success([&prefix.to_bytes(), message.as_slice()].concat().into(), None);
+    response
+        .headers_mut()
+        .insert("grpc-encoding", HeaderValue::from_static("gzip"));
+    response
 }
 
 #[tokio::test(flavor = "multi_thread")]
