@@ -1,5 +1,7 @@
 //! Lists that an API returns in pages, and concurrent requests for the items of a list.
 
+use std::pin::pin;
+
 use futures::{StreamExt as _, TryStreamExt as _};
 
 use crate::common::http::api_error::ApiError;
@@ -80,6 +82,24 @@ pub(crate) async fn ask_each<I, T, E, A: Future<Output = Result<T, E>>>(
     responses.try_collect().await
 }
 
+/// Calls `ask` as [`ask_each`] does, and returns the items of all lists. Fails if the lists have too many items
+/// together.
+pub(crate) async fn ask_lists<I, T, E: From<ApiError>, A: Future<Output = Result<Vec<T>, E>>>(
+    items: Vec<I>,
+    concurrency: usize,
+    ask: impl FnMut(I) -> A,
+) -> Result<Vec<T>, E> {
+    let mut lists = pin!(futures::stream::iter(items).map(ask).buffered(concurrency.max(1)));
+    let mut all = Vec::new();
+    while let Some(list) = lists.try_next().await? {
+        all.extend(list);
+        if all.len() > MAX_ITEMS {
+            return Err(ApiError::TooManyItems(MAX_ITEMS).into());
+        }
+    }
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +124,14 @@ mod tests {
             all_pages(endless).await.unwrap_err().to_string(),
             "a list has more than 10000 pages"
         );
+    }
+
+    #[tokio::test]
+    async fn lists_of_several_requests_are_limited_together() {
+        let ask = |count: usize| async move { Ok::<_, ApiError>(vec![(); count]) };
+        assert_eq!(ask_lists(vec![2, 0, 1], 2, ask).await.unwrap().len(), 3);
+        assert_eq!(ask_lists(vec![MAX_ITEMS], 2, ask).await.unwrap().len(), MAX_ITEMS);
+        let error = ask_lists(vec![MAX_ITEMS, 1], 2, ask).await.unwrap_err().to_string();
+        assert_eq!(error, "a list has more than 100000 items");
     }
 }

@@ -15,7 +15,7 @@ use crate::common::clouds::aws::ec2;
 use crate::common::clouds::aws::ec2::Instance;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::common::http::paging::{Page, all_pages, ask_each};
+use crate::common::http::paging::{Page, all_pages, ask_each, ask_lists};
 
 const SERVICE: JsonService = JsonService {
     name: "ecs",
@@ -156,8 +156,7 @@ pub(super) async fn targets(
             .filter_map(|task| surroundings.target(task, port))
             .collect())
     };
-    let targets: Vec<Vec<Target>> = ask_each(clusters, 1, of_cluster).await?;
-    Ok(targets.concat())
+    ask_lists(clusters, 1, of_cluster).await
 }
 
 async fn tasks(aws: &Aws, cluster: &str, concurrency: usize) -> Result<Vec<Task>, DiscoveryError> {
@@ -202,8 +201,7 @@ async fn describe<T: DeserializeOwned>(
         let answer: BTreeMap<String, Value> = aws.call(SERVICE, action, &request).await?;
         of_answer(action, field, answer)
     };
-    let answers: Vec<Vec<T>> = ask_each(requests, concurrency, ask).await?;
-    Ok(answers.into_iter().flatten().collect())
+    ask_lists(requests, concurrency, ask).await
 }
 
 fn of_answer<T: DeserializeOwned>(
@@ -355,10 +353,9 @@ async fn machines(
     let ids: Vec<String> = hosts.iter().filter_map(|host| host.ec2_instance_id.clone()).collect();
     let ask = |batch: Vec<String>| async move { ec2::by_id(aws, &batch).await };
     let batches = ids.chunks(BATCH).map(<[String]>::to_vec).collect();
-    let batches_of_instances: Vec<Vec<Instance>> = ask_each(batches, concurrency, ask).await?;
-    let by_id = batches_of_instances
+    let hosting: Vec<Instance> = ask_lists(batches, concurrency, ask).await?;
+    let by_id = hosting
         .into_iter()
-        .flatten()
         .map(|instance| (instance.instance_id.clone(), instance));
     let mut instances: BTreeMap<String, Instance> = by_id.collect();
     let machine = |host: ContainerInstance| {

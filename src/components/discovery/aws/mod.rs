@@ -24,7 +24,11 @@ use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 mod ecs;
+mod elasticache;
+mod elements;
 mod msk;
+mod query_lists;
+mod rds;
 #[cfg(test)]
 mod tests;
 
@@ -36,21 +40,25 @@ const INTERVAL: Duration = Duration::from_mins(1);
 arguments! {
     /// Arguments of `discovery.aws`.
     pub(crate) struct AwsArguments {
-        /// Clusters to discover, for the roles `ecs` and `msk`. Defaults to all clusters.
+        /// Clusters to discover, for the roles `ecs`, `elasticache`, `msk` and `rds`. The roles `elasticache` and `msk`
+        /// require ARNs. Defaults to all clusters.
         clusters: Option<Vec<Arc<str>>>,
         /// External ID to send when the component assumes the role `role_arn`.
         external_id: Option<Arc<str>>,
-        /// Port in the address of each target. Defaults to 80.
+        /// Port in the address of each target. Defaults to 80. It has no effect for the role `elasticache`, because
+        /// each target has the port of its cache.
         port: Option<i64>,
         /// Time between two refreshes of the targets. Defaults to 60s.
         refresh_interval: Option<Interval>,
-        /// Maximum number of concurrent API requests. Defaults to 20 for the role `ecs` and 10 for `msk`.
+        /// Maximum number of concurrent API requests, for the roles `ecs`, `elasticache`, `msk` and `rds`. Defaults to
+        /// 20 for `ecs` and 10 for the others.
         request_concurrency: Option<Natural>,
-        /// Kind of targets to discover: `ec2`, `ecs`, `lightsail` or `msk`.
+        /// Kind of targets to discover: `ec2`, `ecs`, `elasticache`, `lightsail`, `msk` or `rds`.
         role: Role,
     }
     blocks {
-        /// Condition on the discovered instances, for the role `ec2`. An instance must match every `filter` block.
+        /// Condition on the discovered instances, for the roles `ec2` and `rds`. An instance must match every `filter`
+        /// block.
         filter: Vec<Filter>,
     }
     shared { account: Account, client: HttpClientArguments }
@@ -73,24 +81,25 @@ impl AwsArguments {
     fn check(&self) -> Result<(), ArgumentError> {
         let name = Role::ALL.iter().find(|(_, role)| *role == self.role);
         let role = name.map_or("", |(name, _)| *name);
-        if matches!(self.role, Role::ElastiCache | Role::Rds) {
-            let message = format!("the role {role} is not supported: Amazon's managed databases serve no profiles");
-            return Err(ArgumentError::new("role", message));
-        }
-        if !self.filter.is_empty() && self.role != Role::Ec2 {
-            let message = format!("filter blocks are for the role ec2, not for {role}");
+        if !self.filter.is_empty() && !matches!(self.role, Role::Ec2 | Role::Rds) {
+            let message = format!("filter blocks are for the roles ec2 and rds, not for {role}");
             return Err(ArgumentError::new("filter", message));
         }
-        let has_clusters = matches!(self.role, Role::Ecs | Role::Msk);
+        let has_clusters = matches!(self.role, Role::Ecs | Role::ElastiCache | Role::Msk | Role::Rds);
+        let clusters = self.clusters.as_deref().unwrap_or_default();
         let concurrency = self.request_concurrency.map_or(0, Natural::get);
         for (name, is_given) in [
-            ("clusters", !self.clusters.as_deref().unwrap_or_default().is_empty()),
+            ("clusters", !clusters.is_empty()),
             ("request_concurrency", concurrency != 0),
         ] {
             if is_given && !has_clusters {
-                let message = format!("{name} is for the roles ecs and msk, not for {role}");
+                let message = format!("{name} is for the roles ecs, elasticache, msk and rds, not for {role}");
                 return Err(ArgumentError::new(name, message));
             }
+        }
+        if self.role == Role::ElastiCache {
+            let checked = elasticache::check_arns(clusters);
+            checked.map_err(|error| ArgumentError::new("clusters", error.to_string()))?;
         }
         Ok(())
     }
@@ -99,7 +108,7 @@ impl AwsArguments {
 /// The component's definition.
 pub(crate) const DEFINITION: Definition<AwsArguments> = polled::definition::<AnyRole>(
     "discovery.aws",
-    "`discovery.aws` finds instances, tasks and brokers in Amazon Web Services.",
+    "`discovery.aws` finds instances, tasks, brokers, caches and databases in Amazon Web Services.",
 );
 
 struct AnyRole {
@@ -121,15 +130,16 @@ impl Discovery for AnyRole {
 
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let port = self.arguments.port.filter(|port| *port != 0).unwrap_or(PORT);
-        let clusters = self.arguments.clusters.as_deref().unwrap_or_default();
-        let clusters = clusters.iter().map(ToString::to_string).collect();
+        let filters = &self.arguments.filter;
+        let arns = self.arguments.clusters.as_deref().unwrap_or_default();
+        let clusters = arns.iter().map(ToString::to_string).collect();
         match self.arguments.role {
-            Role::Ec2 => Ok(ec2::targets(&self.aws, &self.arguments.filter, port, &self.zones).await?),
+            Role::Ec2 => Ok(ec2::targets(&self.aws, filters, port, &self.zones).await?),
             Role::Ecs => ecs::targets(&self.aws, clusters, port, self.concurrency(20)).await,
+            Role::ElastiCache => elasticache::targets(&self.aws, arns, self.concurrency(10)).await,
             Role::Lightsail => Ok(lightsail::targets(&self.aws, port).await?),
             Role::Msk => msk::targets(&self.aws, clusters, port, self.concurrency(10)).await,
-            // `AwsArguments::check` rejects these roles.
-            Role::ElastiCache | Role::Rds => Ok(Vec::new()),
+            Role::Rds => rds::targets(&self.aws, clusters, filters, port, self.concurrency(10)).await,
         }
     }
 }
@@ -137,6 +147,9 @@ impl Discovery for AnyRole {
 impl AnyRole {
     fn within(arguments: &AwsArguments, context: &Context, environment: Environment) -> Result<Self, ComponentError> {
         let options = arguments.client.options(&context.user_agent);
+        if arguments.role == Role::ElastiCache && arguments.port.is_some_and(|port| port != 0) {
+            tracing::warn!(component = %context.id, "`port` has no effect for the role elasticache");
+        }
         Ok(Self {
             aws: Aws::new(&arguments.account, arguments.external_id.clone(), &options, environment)?,
             zones: Zones::default(),

@@ -8,7 +8,7 @@ use crate::common::arguments::targets::Target;
 use crate::common::clouds::aws::client::Aws;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::common::http::paging::{Page, all_pages, ask_each};
+use crate::common::http::paging::{Page, all_pages, ask_each, ask_lists};
 
 const SERVICE: &str = "kafka";
 /// Query parameter for the page size: the maximum that the API allows.
@@ -140,8 +140,7 @@ pub(super) async fn targets(
                 .collect(),
         )
     };
-    let targets: Vec<Vec<Target>> = ask_each(clusters, concurrency, of_cluster).await?;
-    Ok(targets.concat())
+    ask_lists(clusters, concurrency, of_cluster).await
 }
 
 async fn all_clusters(aws: &Aws) -> Result<Vec<Cluster>, DiscoveryError> {

@@ -14,7 +14,7 @@ use crate::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::http::client::HttpClientArguments;
-use crate::common::http::paging::ask_each;
+use crate::common::http::paging::ask_lists;
 use crate::common::http::values::HttpUrl;
 use crate::common::http::web_api::WebApi;
 use alluvium_lang::attribute::{Interval, NotEmpty};
@@ -117,12 +117,8 @@ impl Discovery for Nomad {
             );
         }
         let ask = |(namespace, service)| self.instances(namespace, service);
-        let instances = ask_each(services, AT_ONCE, ask).await?;
-        Ok(instances
-            .iter()
-            .flatten()
-            .map(|instance| self.target(instance))
-            .collect())
+        let instances = ask_lists(services, AT_ONCE, ask).await?;
+        Ok(instances.iter().map(|instance| self.target(instance)).collect())
     }
 }
 

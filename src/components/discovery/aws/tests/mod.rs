@@ -10,6 +10,9 @@ use crate::common::discovery::polled::Discovery as _;
 use crate::common::testing::{Body, Recorder, shorten};
 use alluvium_lang::value::Value;
 
+mod elasticache;
+mod rds;
+
 const KEY: (&str, &str) = ("AKID", "hush");
 
 /// Refreshes once with these arguments in this environment and returns the targets.
@@ -24,6 +27,32 @@ fn ok(text: &str) -> (StatusCode, String) {
 
 fn role(name: &str) -> Body {
     Body::new().text("role", name).text("region", "eu-central-1")
+}
+
+/// Returns the arguments of a role whose service is at `url`.
+fn role_at(name: &str, url: &str) -> Body {
+    role(name)
+        .text("endpoint", url)
+        .text("access_key", KEY.0)
+        .with("secret_key", Value::Secret(KEY.1.into()))
+}
+
+/// Returns the text of a target with this address, and with labels that begin with `prefix`.
+fn target(address: &str, prefix: &str, labels: &[&str]) -> String {
+    let mut labels: Vec<String> = labels.iter().map(|label| format!("{prefix}{label}")).collect();
+    labels.push(format!("__address__={address}"));
+    labels.sort();
+    format!("{{{}}}", labels.join(","))
+}
+
+/// Returns a response that refuses a request with an error code.
+fn refusal(status: StatusCode, code: &str) -> (StatusCode, String) {
+    let text = format!(
+        "<ErrorResponse xmlns=\"http://rds.amazonaws.com/doc/2014-10-31/\">\n <Error>\n  <Type>Sender</Type>\n  \
+        <Code>{code}</Code>\n  <Message>refused by the test</Message>\n </Error>\n \
+        <RequestId>0d1</RequestId>\n</ErrorResponse>"
+    );
+    (status, text)
 }
 
 #[tokio::test]
@@ -123,11 +152,9 @@ async fn brokers_and_controllers_are_targets_by_endpoint() {
         })
     };
     let amazon = Amazon::start("kafka", &[KEY], answer).await;
-    let body = role("msk")
-        .text("endpoint", &amazon.url)
-        .text("access_key", KEY.0)
-        .with("secret_key", Value::Secret(KEY.1.into()));
-    let exported = targets(&body, Environment::from([])).await.unwrap();
+    let exported = targets(&role_at("msk", &amazon.url), Environment::from([]))
+        .await
+        .unwrap();
     let cluster = "__meta_msk_cluster_arn=arn:aws:kafka:eu-central-1:42:cluster/a/1,\
         __meta_msk_cluster_jmx_exporter_enabled=true,__meta_msk_cluster_kafka_version=3.6.0,__meta_msk_cluster_name=a,\
         __meta_msk_cluster_state=ACTIVE,__meta_msk_cluster_tag_team=x,__meta_msk_cluster_type=PROVISIONED,\
@@ -326,16 +353,20 @@ fn what_a_role_does_not_take_is_refused_by_name() {
     let filter = Body::new().text("name", "a").with("values", list.clone());
     for (body, reason) in [
         (
-            role("ec2").with("clusters", list),
-            "clusters: clusters is for the roles ecs and msk, not for ec2",
+            role("ec2").with("clusters", list.clone()),
+            "clusters: clusters is for the roles ecs, elasticache, msk and rds, not for ec2",
         ),
         (
-            role("ecs").block("filter", filter),
-            "filter: filter blocks are for the role ec2, not for ecs",
+            role("ecs").block("filter", filter.clone()),
+            "filter: filter blocks are for the roles ec2 and rds, not for ecs",
         ),
         (
-            role("rds"),
-            "role: the role rds is not supported: Amazon's managed databases serve no profiles",
+            role("elasticache").block("filter", filter),
+            "filter: filter blocks are for the roles ec2 and rds, not for elasticache",
+        ),
+        (
+            role("elasticache").with("clusters", list),
+            "clusters: `a` is not the ARN of a serverless cache, a replication group or a cache cluster",
         ),
     ] {
         assert_eq!(body.read(&DEFINITION).unwrap_err(), reason);
