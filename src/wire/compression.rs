@@ -31,7 +31,7 @@ pub enum CompressionError {
     },
 }
 
-/// Compression of a body.
+/// Compression of the bytes of a body on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     Identity,
@@ -43,7 +43,7 @@ pub enum Compression {
     Snappy,
     /// zlib (RFC 1950). HTTP calls it `deflate`.
     Zlib,
-    /// LZ4 frames.
+    /// LZ4 in its frame format, not as single blocks.
     Lz4,
 }
 
