@@ -26,8 +26,8 @@ use crate::grpc::grpc;
 use crate::http_store::{CPU, Site};
 use crate::program::Address;
 
-const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
-const HTTP: &str = "/v1development/profiles";
+pub(crate) const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+pub(crate) const HTTP: &str = "/v1development/profiles";
 
 /// Nanoseconds that one tick stands for.
 const PERIOD: i64 = 10_000_000;
@@ -52,7 +52,7 @@ fn sample(stack: i32, values: &[i64]) -> Sample {
 
 /// Returns a request with 3 ticks of `main` and 7 ticks of `work` called by `main`. A third sample has 2 ticks of
 /// `main`, and an attribute that assigns it to the service `other`.
-fn request(service: &str) -> ExportProfilesServiceRequest {
+pub(crate) fn request(service: &str) -> ExportProfilesServiceRequest {
     let strings = [
         "",
         "samples",
@@ -144,7 +144,8 @@ fn request(service: &str) -> ExportProfilesServiceRequest {
     }
 }
 
-fn profile(request: &mut ExportProfilesServiceRequest) -> &mut Profile {
+/// Returns the only profile of a [`request`].
+pub(crate) fn profile(request: &mut ExportProfilesServiceRequest) -> &mut Profile {
     &mut request.resource_profiles[0].scope_profiles[0].profiles[0]
 }
 

@@ -66,18 +66,31 @@ pub(super) fn content(profiles: &[RawProfile]) -> Content {
     }
     let exported: Vec<Exported<'_>> = opened
         .iter()
-        .flat_map(|(profile, opened)| opened.iter().map(move |opened| (profile, opened)))
-        .map(|(profile, opened)| Exported {
-            labels: &opened.labels,
-            id: &profile.id,
-            profile: opened.columns.get(),
-        })
+        .flat_map(|(profile, opened)| exported(profile, opened))
         .collect();
     Content {
         body: to_request(&exported).encode_to_vec().into(),
         profiles: opened.len(),
         refused,
     }
+}
+
+/// Returns the profiles to export for a queued profile. `opened` contains several if the queued profile is an upload of
+/// a format with several profiles.
+fn exported<'a>(profile: &'a RawProfile, opened: &'a [Opened]) -> impl Iterator<Item = Exported<'a>> {
+    let type_count = |opened: &Opened| opened.columns.get().sample_types.len();
+    let part_count: usize = opened.iter().map(type_count).sum();
+    opened.iter().scan(0, move |next_part, opened| {
+        let first_part = *next_part;
+        *next_part += type_count(opened);
+        Some(Exported {
+            labels: &opened.labels,
+            id: &profile.id,
+            first_part,
+            part_count,
+            profile: opened.columns.get(),
+        })
+    })
 }
 
 fn open(profile: &RawProfile) -> Result<Vec<Opened>, OpenError> {
