@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error_detail::ErrorDetail;
 use crate::json::{self, FromJson, ToJson};
 pub(crate) use alluvium_base::encoding::accepts;
+use alluvium_profile::pprof::is_gzip;
 
 mod response;
 
@@ -320,6 +321,17 @@ fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
 }
 
 impl Compression {
+    /// Returns the compression of a body for which a header names this compression. If the header names none, but the
+    /// body begins like gzip, the body is gzip: no protobuf message begins with these bytes, because 0x1f would be a
+    /// field of wire type 7, and no JSON or other text does.
+    #[must_use]
+    pub fn or_detected(self, body: &[u8]) -> Self {
+        match self {
+            Self::Identity if is_gzip(body) => Self::Gzip,
+            named => named,
+        }
+    }
+
     /// Returns the compression that `Content-Encoding` names.
     pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
         Self::named(headers.get(CONTENT_ENCODING))

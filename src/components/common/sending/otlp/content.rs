@@ -116,7 +116,12 @@ fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, OpenErro
     query.append_pair("name", app);
     let query = format!("{}&{}", query.finish(), upload.query);
     let query = IngestQuery::parse(&query, 0)?;
-    let compression = Compression::of_name(&upload.content_encoding)?;
+    let named = Compression::of_name(&upload.content_encoding)?;
+    let compression = if ingest::is_packed(&query, &upload.content_type, &upload.body) {
+        named.or_detected(&upload.body)
+    } else {
+        named
+    };
     let body = compression.open(&upload.body, MAX_PROFILE_BYTES)?;
     let body = body.ok_or(OpenError::LargeUpload)?;
     let read = ingest::Upload::new(&query, &upload.content_type, body.into())
