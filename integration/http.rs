@@ -175,6 +175,46 @@ async fn bodies_may_be_compressed_by_gzip_and_zstd() {
 }
 
 #[tokio::test]
+async fn gzip_needs_no_header_and_has_the_same_bounds() {
+    let options = ServerOptions {
+        limits: ServerLimits {
+            unpacked_body_bytes: 8 << 20,
+            ..ServerLimits::default()
+        },
+        ..ServerOptions::default()
+    };
+    let (server, double) = server(options).await;
+    let labels = [("__name__", "a"), ("service_name", "shop")];
+    let binary = pprof::gzip(&request(&labels));
+    let json = pprof::gzip(&connect::encode(Codec::Json, &push::to_request(&[profile(&labels)])));
+    let folded = pprof::gzip(b"main;work 3\n");
+    let bomb = pprof::gzip(&vec![b'a'; 200 << 20]);
+    let cut = binary[..binary.len() - 10].to_vec();
+    let ingest = "/ingest?name=shop";
+    for (path, kind, body, expected) in [
+        (PUSH, "application/proto", &binary, 200),
+        (PUSH, "application/json", &json, 200),
+        (PUSH, "application/proto", &bomb, 413),
+        (PUSH, "application/proto", &cut, 400),
+        (ingest, "", &folded, 200),
+        (ingest, "", &bomb, 413),
+        ("/ingest?name=shop&format=lines", "", &folded, 200),
+        ("/ingest?name=shop&format=lines", "", &bomb, 413),
+        ("/ingest?name=shop&format=pprof", "", &folded, 400),
+    ] {
+        let post = server.post(path).header("content-type", kind).body(body.clone());
+        let (status, text) = answer(post).await;
+        assert_eq!(status, expected, "{path} {kind}: {text}");
+    }
+    // A profile that is gzip itself reaches the store as it was sent.
+    let packed = pprof::gzip(&pprof_bytes());
+    assert_eq!(answer(server.post(ingest).body(packed.clone())).await.0, 200);
+    let taken = double.taken.lock();
+    assert_eq!(taken.len(), 5);
+    assert_eq!(taken[4].1.pprof, packed);
+}
+
+#[tokio::test]
 async fn the_push_client_gets_every_kind_of_refusal_with_its_code() {
     let (server, double) = server(ServerOptions::default()).await;
     for (asked, status, code, is_retryable) in [

@@ -5,6 +5,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alluvium::server::ServerOptions;
+use alluvium_profile::pprof;
 use serde_json::{Value, json};
 
 use crate::http_store::Site;
@@ -138,13 +139,16 @@ async fn every_format_is_found_again_with_its_total_under_the_name_of_pyroscope(
     .into_iter()
     .enumerate()
     {
-        let path = format!("/ingest?name=app{number}{suffix}{parameters}");
-        let response = site.server.post(&path).body(body.to_vec()).send().await.unwrap();
-        let (status, text) = (response.status(), response.text().await.unwrap());
-        assert!(status == 200 && text.is_empty(), "{path}: {status} {text}");
-        let (names, found) = asked(&site, profile_type, &format!("app{number}")).await;
-        assert_eq!(names, ["main", "rest", "total", "work", "worry"], "{path}");
-        assert_eq!(found, total, "{path}");
+        // A body may be gzip although no header says so.
+        for (app, body) in [("app", body.to_vec()), ("packed", pprof::gzip(body))] {
+            let path = format!("/ingest?name={app}{number}{suffix}{parameters}");
+            let response = site.server.post(&path).body(body).send().await.unwrap();
+            let (status, text) = (response.status(), response.text().await.unwrap());
+            assert!(status == 200 && text.is_empty(), "{path}: {status} {text}");
+            let (names, found) = asked(&site, profile_type, &format!("{app}{number}")).await;
+            assert_eq!(names, ["main", "rest", "total", "work", "worry"], "{path}");
+            assert_eq!(found, total, "{path}");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alluvium::server::ServerOptions;
-use alluvium::store::{Store, StoreConfig};
+use alluvium::store::{Limits, Store, StoreConfig};
 use alluvium_admin::listen::ListenOptions;
 use alluvium_profile::pprof::{self, Profile};
 use alluvium_profile::{Labels, RawProfile};
@@ -36,8 +36,16 @@ pub(crate) struct Site {
 impl Site {
     /// Starts a server with an empty store.
     pub(crate) async fn new(options: ServerOptions) -> Self {
+        Self::with_limits(options, Limits::default()).await
+    }
+
+    /// Starts a server with an empty store, which has these limits for all tenants.
+    pub(crate) async fn with_limits(options: ServerOptions, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = StoreConfig::new(folder.path());
+        let config = StoreConfig {
+            limits: limits.into(),
+            ..StoreConfig::new(folder.path())
+        };
         let store = tokio::task::spawn_blocking(move || Store::open(config, &Scope::new()).unwrap())
             .await
             .unwrap();

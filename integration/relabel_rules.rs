@@ -173,6 +173,51 @@ async fn rules_of_a_tenant_shape_what_is_stored_and_a_crash_under_other_rules_ch
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_of_a_series_are_limited_by_tenant_also_after_a_crash_without_the_limit() {
+    const SESSIONS: &str = "
+overrides:
+  shop:
+    max_sessions_per_series: 2
+    ingestion_relabeling_rules:
+      - {source_labels: [__session_id__], target_label: session}
+  cart:
+    ingestion_relabeling_rules:
+      - {source_labels: [__session_id__], target_label: session}
+";
+    let site = Site::new();
+    let mut server = site.start(SESSIONS);
+    site.ready(&mut server).await;
+    for session in ["0400000000000000", "0700000000000000", "0900000000000000", "none"] {
+        for tenant in ["shop", "cart", "other"] {
+            site.push(tenant, heap(&[("__session_id__", session)])).await;
+        }
+    }
+    let check = async || {
+        let sessions = "SELECT coalesce(labels['__session_id__'], '') AS id, \
+                        coalesce(labels['session'], '') AS session, count(*) AS series FROM series \
+                        GROUP BY 1, 2 ORDER BY 1, 2";
+        let header = "id,session,series\n";
+        assert_eq!(
+            site.rows("shop", sessions).await,
+            format!("{header},,3\n0000000000000000,0000000000000000,3\n0100000000000000,0100000000000000,3\n")
+        );
+        for tenant in ["cart", "other"] {
+            assert_eq!(site.rows(tenant, sessions).await, format!("{header},,3\n"), "{tenant}");
+        }
+    };
+    check().await;
+    let limits = site.http.get(format!("{}/api/v1/tenant_limits", site.url()));
+    let limits = limits.header("x-scope-orgid", "shop").send().await.unwrap();
+    let limits: serde_json::Value = serde_json::from_str(&limits.text().await.unwrap()).unwrap();
+    assert_eq!(limits["max_sessions_per_series"], 2);
+    server.kill();
+    let mut server = site.start("overrides: {}\n");
+    site.ready(&mut server).await;
+    check().await;
+    assert!(server.terminate().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_change_while_the_server_runs_and_wrong_ones_stop_a_start_with_their_place() {
     let site = Site::new();
     let mut server = site.start("overrides: {}\n");

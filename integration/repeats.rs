@@ -4,14 +4,20 @@
 use std::path::Path;
 
 use alluvium::server::ServerOptions;
+use alluvium::store::Limits;
 use alluvium_profile::pprof::{self, Builder, Profile, ValueType};
 use alluvium_profile::{Labels, RawProfile};
 use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::otlp::messages::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
 use alluvium_wire::push::PushClient;
 use futures::future::join_all;
+use tonic::{Code, Request};
 
+use crate::grpc::grpc;
 use crate::harness::client;
 use crate::http_store::{Site, now_ms};
+use crate::otlp;
 use crate::program::{Address, Program, sql};
 
 const COUNT: &str = "SELECT count(*), sum(total) FROM profiles";
@@ -65,13 +71,98 @@ async fn a_profile_with_an_id_is_stored_once_and_what_differs_in_anything_is_ano
     pusher.push(&others).await.unwrap();
     pusher.push(&others).await.unwrap();
     assert_eq!(stored(http, url).await, (5, 1112));
-    // Without an id or without a time, nothing shows that two profiles are the same.
+    // Nothing shows that two profiles without an id are the same, or two without a time and with an id that is no UUID.
     for profile in [profile("", "desk", now, 10_000), profile("7b1d", "desk", 0, 10_000)] {
         for _ in 0..2 {
             pusher.push(std::slice::from_ref(&profile)).await.unwrap();
         }
     }
     assert_eq!(stored(http, url).await, (9, 41_112));
+    let undated = profile("0190163d-8694-739b-aea5-966c26f8ad91", "desk", 0, 100_000);
+    for _ in 0..3 {
+        pusher.push(std::slice::from_ref(&undated)).await.unwrap();
+    }
+    assert_eq!(stored(http, url).await, (10, 141_112));
+}
+
+/// Rows of a request of [`exports`]: the profile of one service has samples with and without the label of a thread, and
+/// the profile of another service has one sample.
+const ROWS: u64 = 3;
+
+/// Returns export requests by name: one whose profile has a time, and one whose profile has none.
+fn exports() -> [(&'static str, ExportProfilesServiceRequest); 2] {
+    let mut dated = otlp::request("dated");
+    otlp::profile(&mut dated).profile_id = vec![1; 16];
+    let mut undated = otlp::request("undated");
+    let undated_profile = otlp::profile(&mut undated);
+    (undated_profile.profile_id, undated_profile.time_unix_nano) = (vec![2; 16], 0);
+    [("dated", dated), ("undated", undated)]
+}
+
+/// Sends a request by HTTP, as protobuf and as JSON.
+async fn post(http: &reqwest::Client, url: &str, request: &ExportProfilesServiceRequest) {
+    for (kind, codec) in [
+        ("application/x-protobuf", Codec::Proto),
+        ("application/json", Codec::Json),
+    ] {
+        let body = connect::encode(codec, request).to_vec();
+        let post = http.post(format!("{url}{}", otlp::HTTP)).header("content-type", kind);
+        assert_eq!(post.body(body).send().await.unwrap().status(), 200);
+    }
+}
+
+/// Sends a request by gRPC.
+async fn call(
+    site: &Site,
+    request: &ExportProfilesServiceRequest,
+) -> Result<ExportProfilesServiceResponse, tonic::Status> {
+    grpc(&site.server, "", otlp::EXPORT, Request::new(request.clone())).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_that_is_sent_again_by_any_protocol_is_stored_once() {
+    let site = Site::new(ServerOptions::default()).await;
+    let (http, url) = (&site.server.client, &site.server.url);
+    let mut expected = 0;
+    for (name, request) in exports() {
+        expected += ROWS;
+        for _ in 0..2 {
+            call(&site, &request).await.unwrap();
+            post(http, url, &request).await;
+            assert_eq!(stored(http, url).await.0, expected, "{name}");
+        }
+        site.flush().await;
+        call(&site, &request).await.unwrap();
+        assert_eq!(stored(http, url).await.0, expected, "{name}, in a file");
+        // Another profile may have the same samples.
+        let mut other = request.clone();
+        otlp::profile(&mut other).profile_id[0] = 9;
+        expected += ROWS;
+        post(http, url, &other).await;
+        assert_eq!(stored(http, url).await.0, expected, "{name}, with another id");
+    }
+    // Nothing shows that two profiles without an id are the same.
+    let mut request = otlp::request("no-id");
+    otlp::profile(&mut request).profile_id = Vec::new();
+    post(http, url, &request).await;
+    assert_eq!(stored(http, url).await.0, expected + 2 * ROWS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_services_of_an_export_that_were_stored_are_not_stored_again_because_others_were_refused() {
+    let limits = Limits {
+        max_active_series: 2,
+        ..Limits::default()
+    };
+    let site = Site::with_limits(ServerOptions::default(), limits).await;
+    for (name, request) in exports() {
+        for _ in 0..3 {
+            let error = call(&site, &request).await.unwrap_err();
+            assert_eq!(error.code(), Code::ResourceExhausted, "{name}: {error}");
+        }
+        // The limit allows the two series of the first service, and none of the others.
+        assert_eq!(stored(&site.server.client, &site.server.url).await.0, 2, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,5 +214,42 @@ async fn what_the_log_has_is_known_after_a_crash() {
     let metrics = answer.text().await.unwrap();
     let line = "alluvium_store_rejected_profiles_total{reason=\"repeated\"} 15";
     assert!(metrics.contains(line), "{metrics}");
+    assert!(server.terminate().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_in_the_log_is_known_after_a_crash_and_one_in_files_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    let (address, http) = (Address::keep(), client());
+    let url = format!("http://{address}");
+    let log = folder.path().join("serve.log");
+    let start = || {
+        let arguments = ["serve", "--listen", &address, "--data", &data];
+        Program::alluvium(&arguments, Path::new(&log))
+    };
+    let exports = exports();
+    let mut server = start();
+    server.ready(&http, &format!("{url}/ready")).await;
+    for (_, request) in &exports {
+        post(&http, &url, request).await;
+    }
+    let expected = 2 * ROWS;
+    assert_eq!(stored(&http, &url).await.0, expected);
+    server.kill();
+    let mut server = start();
+    server.ready(&http, &format!("{url}/ready")).await;
+    for (name, request) in &exports {
+        post(&http, &url, request).await;
+        assert_eq!(stored(&http, &url).await.0, expected, "{name}");
+    }
+    // A stop writes everything to files and empties the log.
+    assert!(server.terminate().success());
+    let mut server = start();
+    server.ready(&http, &format!("{url}/ready")).await;
+    for (_, request) in &exports {
+        post(&http, &url, request).await;
+    }
+    assert_eq!(stored(&http, &url).await.0, 2 * expected);
     assert!(server.terminate().success());
 }

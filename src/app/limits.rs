@@ -1,5 +1,6 @@
 //! The section `limits` of the server's configuration, and the overrides of a tenant, which have the same keys.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(crate) struct LimitsSection {
     pub max_label_value_length: Option<usize>,
     /// Maximum number of labels per series.
     pub max_label_names_per_series: Option<usize>,
+    /// Maximum number of session ids (`__session_id__`) of a series; with 0, series have none.
+    pub max_sessions_per_series: Option<u32>,
     /// Rate limit of ingestion in uncompressed MiB per second; 0 for no limit.
     pub ingestion_rate_mb: Option<f64>,
     /// Burst size of the rate limit in MiB.
@@ -136,7 +139,7 @@ impl LimitsSection {
         Ok(limits)
     }
 
-    /// Returns the relabel rules. A list of rules that the section sets replaces the same list of `base`.
+    /// Returns the relabel rules. A list or a setting of the section replaces that of `base`.
     fn rules_over(&self, base: &Limits) -> anyhow::Result<Option<Arc<RelabelRules>>> {
         let written = base.rules.as_ref().map(|rules| rules.written());
         let mut written: RulesText = written.cloned().unwrap_or_default();
@@ -148,6 +151,9 @@ impl LimitsSection {
         }
         if let Some(is_disabled) = self.disable_label_sanitization {
             written.sanitize = !is_disabled;
+        }
+        if let Some(limit) = self.max_sessions_per_series {
+            written.max_sessions = NonZeroU32::new(limit);
         }
         if let Some(position) = &self.ingestion_relabeling_default_rules_position {
             let unknown =

@@ -142,6 +142,8 @@ fn parse(text: &str, general: &Limits) -> anyhow::Result<Vec<(TenantId, Limits)>
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     fn shop(limits: &TenantLimits) -> usize {
@@ -200,8 +202,26 @@ mod tests {
             "overrides:\n  shop:\n    ingestion_rate_mb: .nan\n",
             "overrides:\n  shop:\n    ingestion_relabeling_default_rules_position: middle\n",
             "overrides:\n  shop:\n    sample_type_relabeling_rules: [{source: [a]}]\n",
+            "overrides:\n  shop:\n    max_sessions_per_series: -1\n",
         ] {
             assert!(parse(invalid_text, &Limits::default()).is_err(), "{invalid_text}");
+        }
+    }
+
+    #[test]
+    fn a_tenant_replaces_the_limit_of_sessions_and_may_switch_it_off() {
+        let section: LimitsSection = serde_saphyr::from_str("max_sessions_per_series: 3\n").unwrap();
+        let general = section.over(&Limits::default()).unwrap();
+        let max_sessions = |limits: &Limits| limits.rules.as_ref().and_then(|rules| rules.max_sessions());
+        assert_eq!(max_sessions(&general), NonZeroU32::new(3));
+        for (text, expected) in [
+            ("max_sessions_per_series: 7", 7),
+            ("max_sessions_per_series: 0", 0),
+            ("{}", 3),
+        ] {
+            let text = format!("overrides:\n  shop:\n    {text}\n");
+            let own = parse(&text, &general).unwrap().remove(0).1;
+            assert_eq!(max_sessions(&own), NonZeroU32::new(expected), "{text}");
         }
     }
 

@@ -9,6 +9,8 @@ use std::io::{self, Read};
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 
+use alluvium_profile::pprof::is_gzip;
+
 /// First chunk of a stream in Snappy's framing format. No raw block begins with these bytes: they would be a copy of
 /// data before its beginning.
 const SNAPPY_STREAM: &[u8] = b"\xff\x06\x00\x00sNaPpY";
@@ -48,6 +50,17 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// Returns the compression of a body for which a header names this compression. If the header names none, but the
+    /// body begins like gzip, the body is gzip: no protobuf message begins with these bytes, because 0x1f would be a
+    /// field of wire type 7, and no JSON or other text does.
+    #[must_use]
+    pub fn or_detected(self, body: &[u8]) -> Self {
+        match self {
+            Self::Identity if is_gzip(body) => Self::Gzip,
+            named => named,
+        }
+    }
+
     /// Returns the compression that `Content-Encoding` names.
     pub fn read(headers: &HeaderMap) -> Result<Self, CompressionError> {
         Self::named(headers.get(CONTENT_ENCODING))

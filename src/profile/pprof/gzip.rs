@@ -16,6 +16,9 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 const HEADER_BYTES: usize = 10;
 const TRAILER_BYTES: usize = 8;
 
+/// Number of bytes of gzip from which [`gunzip_start`] decompresses.
+const START_BYTES: usize = 16 << 10;
+
 /// Largest expansion ratio of deflate. A trailer that announces more is wrong and must not cause an allocation.
 pub const MAX_RATIO: usize = 1032;
 
@@ -87,6 +90,16 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     Ok(plain.into())
 }
 
+/// Returns the first bytes of the contents of gzip, at most `max_bytes`. Reads at most [`START_BYTES`] bytes of `data`.
+/// The result is shorter if the contents are shorter, damaged, or compressed better than usual.
+pub fn gunzip_start(data: &[u8], max_bytes: usize) -> Vec<u8> {
+    let mut start = Vec::new();
+    let mut reader = MultiGzDecoder::new(&data[..data.len().min(START_BYTES)]).take(max_bytes as u64);
+    // An error ends the contents, because the bytes that were read before it stay in the buffer.
+    let _ = reader.read_to_end(&mut start);
+    start
+}
+
 /// Decompresses the most common file, one member with a bare header, in one call into a buffer of its exact size. A
 /// streaming reader would copy deflate's window after each step. Returns `None` for any other file, including a damaged
 /// one, which the caller then reads step by step to determine the error.
@@ -126,6 +139,20 @@ mod tests {
         assert_eq!(gunzip(&gzip(&plain).into(), 100).unwrap(), plain);
         let two = [gzip(b"one"), gzip(b"two")].concat();
         assert_eq!(gunzip(&two.into(), 6).unwrap(), "onetwo");
+    }
+
+    #[test]
+    fn the_start_is_read_as_far_as_the_bytes_are_valid() {
+        let text = b"main;work 1\n".repeat(100);
+        let packed = gzip(&text);
+        assert_eq!(gunzip_start(&packed, 9), b"main;work");
+        assert_eq!(gunzip_start(&packed, 1 << 20), text);
+        let cut = gunzip_start(&packed[..packed.len() - 8], 1 << 20);
+        assert!(text.starts_with(&cut));
+        assert_eq!(gunzip_start(&[gzip(b"one"), b"rest".to_vec()].concat(), 100), b"one");
+        for damaged in [&b"\x1f\x8b"[..], b"\x1f\x8b\x08\x00", b"plain", b""] {
+            assert_eq!(gunzip_start(damaged, 100), b"");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use encode::encode;
 pub use error::DecodeError;
 pub use error::DecodeErrorKind;
 pub use gzip::{GzipError, MAX_RATIO, announced_size, is_gzip};
-pub use gzip::{gunzip, gzip};
+pub use gzip::{gunzip, gunzip_start, gzip};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 pub use outline::max_column_bytes;
 pub use reader::{BYTES, Reader, VARINT};

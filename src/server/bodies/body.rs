@@ -63,15 +63,33 @@ impl Intake {
         }
     }
 
-    /// Reads a body and decompresses it.
+    /// Reads a body and decompresses it. A body that is gzip is decompressed even if no header names the compression.
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
         body: Body,
         limit: BodyLimit,
     ) -> Result<ReceivedBody, ConnectError> {
-        let compression = Compression::read(headers)?;
+        self.read_upload(headers, body, limit, |_| true).await
+    }
+
+    /// Like [`Intake::read`], for a body whose own format may be gzip. `is_packed` returns true if the gzip is around
+    /// the format instead. The function is called only if no header names a compression.
+    pub(crate) async fn read_upload(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        limit: BodyLimit,
+        is_packed: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<ReceivedBody, ConnectError> {
+        let named = Compression::read(headers)?;
         let body = self.receive(headers, body, limit.bytes).await?;
+        let detected = named.or_detected(&body.bytes);
+        let compression = if detected == named || is_packed(&body.bytes) {
+            detected
+        } else {
+            named
+        };
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 

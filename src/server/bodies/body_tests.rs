@@ -103,6 +103,21 @@ async fn an_unpacked_body_is_counted_by_what_it_became_and_no_longer_by_what_cam
 }
 
 #[tokio::test]
+async fn gzip_without_a_header_is_opened_unless_the_body_is_gzip_itself() {
+    let intake = intake();
+    let packed = gzip(b"abc");
+    assert_eq!(read(&intake, vec![packed.clone()], 100).await.unwrap().bytes, "abc");
+    let is_packed = |body: &[u8]| body.is_empty();
+    let unopened = intake.read_upload(&HeaderMap::new(), packed.clone().into(), limit(100), is_packed);
+    assert_eq!(unopened.await.unwrap().bytes, packed);
+    let error = read(&intake, vec![gzip(&vec![7; 4 * MIB + 1])], 4 * MIB)
+        .await
+        .unwrap_err();
+    assert_eq!(error.status, 413);
+    assert_eq!(intake.free_bytes(), 16 * MIB);
+}
+
+#[tokio::test]
 async fn large_bodies_that_fill_their_share_leave_that_of_the_small_ones() {
     let intake = intake();
     let held = read_gzip(&intake, &vec![7; 3 * MIB], 4 * MIB).await.unwrap();

@@ -40,7 +40,8 @@ async fn accept(state: ServerState, request: Request<Body>) -> Result<(), Connec
         .unwrap_or_default()
         .to_owned();
     let limit = state.options.limits.push();
-    let body = state.intake.read(&parts.headers, body, limit).await?;
+    let is_packed = |body: &[u8]| ingest::is_packed(&query, &content_type, body);
+    let body = state.intake.read_upload(&parts.headers, body, limit, is_packed).await?;
     let body = (body.bytes, body.charge);
     let (profiles, charge) = read_upload(&state, &tenant, body, content_type, Arc::new(query)).await?;
     let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;

@@ -14,7 +14,6 @@ use prost::Message as _;
 
 use crate::server::bodies::sending::respond;
 use crate::server::calls::perform::{Bounds, perform};
-use crate::server::routes::ingest::now_nanos;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::{one_tenant, tenant, tenants};
 use alluvium_wire::connect::{CallHeaders, Codec, ConnectError};
@@ -26,6 +25,10 @@ use alluvium_wire::service::{Call, CallResult, Routes};
 /// Estimated size of the decoded columns in bytes for each byte of a request. The columns are larger, because a request
 /// contains each stack only once for all its samples.
 const EXPANSION: usize = 8;
+
+/// Profiles without a time reach the store without a time. The store uses the time of receipt, and recognises the same
+/// profile if the client sends it again.
+const NO_TIME: i64 = 0;
 
 /// Passes exported profiles to the store.
 #[derive(Clone)]
@@ -55,10 +58,9 @@ impl Exporter {
         let Call {
             request, mut memory, ..
         } = call;
-        let now_nanos = now_nanos();
         let work_bytes = request.encoded_len().saturating_mul(EXPANSION);
         let read = move || {
-            let batch = ExportBatch::read(&request, now_nanos)?;
+            let batch = ExportBatch::read(&request, NO_TIME)?;
             drop(request);
             memory.keep(batch.bytes());
             Ok((batch.split(), memory))

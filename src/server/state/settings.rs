@@ -5,6 +5,7 @@
 //! tenant.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -63,8 +64,8 @@ impl Settings {
 }
 
 /// Returns the limits of profiles by key of the configuration file.
-pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 17] {
-    let [series, sample_types, defaults, as_they_are] = rules_values(limits);
+pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 18] {
+    let [series, sample_types, defaults, as_they_are, max_sessions] = rules_values(limits);
     let mib = |bytes: u64| Value::from(bytes as f64 / f64::from(1 << 20));
     let time = |length: Duration| Value::from(duration::format(length));
     [
@@ -91,6 +92,7 @@ pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 17] {
             "limits.max_label_names_per_series",
             limits.max_label_names_per_series.into(),
         ),
+        ("limits.max_sessions_per_series", max_sessions),
         ("limits.max_global_series_per_tenant", limits.max_active_series.into()),
         ("limits.ingestion_rate_mb", mib(limits.ingestion_rate_bytes)),
         ("limits.ingestion_burst_size_mb", mib(limits.ingestion_burst_bytes)),
@@ -103,9 +105,9 @@ pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 17] {
     ]
 }
 
-/// Returns the relabel rules: the rules for series, the rules for sample types, the position of the default rules, and
-/// whether label names stay unsanitized.
-fn rules_values(limits: &Limits) -> [Value; 4] {
+/// Returns the relabel rules: the rules for series, the rules for sample types, the position of the default rules,
+/// whether label names stay unsanitized, and the maximum number of sessions of a series.
+fn rules_values(limits: &Limits) -> [Value; 5] {
     let written = limits.rules.as_ref().map(|rules| rules.written().clone());
     let written = written.unwrap_or_default();
     // Texts and numbers can always be written as JSON.
@@ -116,6 +118,7 @@ fn rules_values(limits: &Limits) -> [Value; 4] {
         value(&written.sample_types),
         defaults,
         (!written.sanitize).into(),
+        written.max_sessions.map_or(0, NonZeroU32::get).into(),
     ]
 }
 

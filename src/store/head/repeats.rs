@@ -2,14 +2,16 @@
 //!
 //! In: profiles with an id. Out: whether a profile is stored, waits for the log, or is new. Two profiles of a tenant
 //! are the same if their id, labels and bytes are equal. The bytes contain the time of the profile, so a program that
-//! uses one id for all of its profiles loses none of them. Profiles without an id or a time are not remembered. After a
-//! start, the store remembers the profiles that are still in the log.
+//! uses one id for all of its profiles loses none of them. Bytes without a time do not tell two profiles apart, so the
+//! id of such a profile must be a UUID. Profiles without an id are not remembered. After a start, the store remembers
+//! the profiles that are still in the log.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
+use uuid::Uuid;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::common::clock::Clock;
@@ -50,8 +52,8 @@ struct TenantKeys {
 
 /// The result of the lookup of a profile.
 pub(crate) enum RepeatStatus {
-    /// The profile must be stored. The claim is `None` for a profile without an id or a time, because the store does
-    /// not remember such profiles.
+    /// The profile must be stored. The claim is `None` for a profile that the store does not remember, because its id
+    /// does not identify it.
     New(Option<Claim>),
     /// The same profile is stored.
     Stored,
@@ -164,7 +166,7 @@ impl TenantKeys {
 
 /// Returns the identity of a profile within its tenant, or `None` for a profile that is not remembered.
 fn key(profile: &RawProfile, is_dated: bool) -> Option<u128> {
-    if profile.id.is_empty() || !is_dated {
+    if profile.id.is_empty() || !(is_dated || is_unique(&profile.id)) {
         return None;
     }
     let mut hasher = Xxh3::new();
@@ -176,6 +178,11 @@ fn key(profile: &RawProfile, is_dated: bool) -> Option<u128> {
     hasher.update(&u64::MAX.to_le_bytes());
     hasher.update(&profile.pprof);
     Some(hasher.digest128())
+}
+
+/// Returns true if only one profile has this id, provided that the sender follows the specification of UUIDs.
+fn is_unique(id: &str) -> bool {
+    Uuid::parse_str(id).is_ok_and(|id| !id.is_nil() && !id.is_max())
 }
 
 #[cfg(test)]
@@ -233,6 +240,28 @@ mod tests {
         ));
         repeats.replayed(&tenant_id("c"), &one, true);
         assert!(is_stored(&repeats, "c", &one));
+    }
+
+    #[test]
+    fn a_profile_without_a_time_is_remembered_only_if_its_id_is_a_uuid() {
+        let repeats = Repeats::new(Clock::default());
+        let status = |id: &str| repeats.see(&tenant_id("a"), &profile(id, "shop", "bytes"), false);
+        for (id, is_remembered) in [
+            ("0190163d-8694-739b-aea5-966c26f8ad91", true),
+            ("00000000-0000-0000-0000-000000000000", false),
+            ("ffffffff-ffff-ffff-ffff-ffffffffffff", false),
+            ("shop-1", false),
+            ("", false),
+        ] {
+            match status(id) {
+                RepeatStatus::New(claim) => {
+                    assert_eq!(claim.is_some(), is_remembered, "{id}");
+                    claim.into_iter().for_each(Claim::keep);
+                }
+                RepeatStatus::Stored | RepeatStatus::Waiting => panic!("`{id}` is new"),
+            }
+            assert_eq!(matches!(status(id), RepeatStatus::Stored), is_remembered, "{id}");
+        }
     }
 
     #[test]

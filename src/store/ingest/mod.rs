@@ -3,15 +3,18 @@
 //!
 //! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
 //! matches Pyroscope: `service_name` defaults to `unknown_service`, and text labels of samples become labels of series.
-//! The tenant's relabel rules are applied, and Go's shape type parameters are removed from names. A profile with any
-//! error is refused as a whole. The size to which a profile expands has separate [`bounds`], independent of the
-//! configured limits. This module accesses neither a disk nor a head.
+//! The tenant's relabel rules are applied, and Go's shape type parameters are removed from names. The order of the
+//! steps is Pyroscope's: limits of the profile, rules for sample types, limit of sessions, split by labels of samples,
+//! rules for series, limits of labels, sanitising of label names. A profile with any error is refused as a whole. The
+//! size to which a profile expands has separate [`bounds`], independent of the configured limits. This module accesses
+//! neither a disk nor a head.
 
 mod bounds;
 mod defaults;
 mod go_names;
 mod prepared;
 mod reshape;
+mod sessions;
 mod split;
 mod texts;
 
@@ -20,10 +23,11 @@ use bytes::Bytes;
 use crate::store::common::schema;
 use crate::store::ingest::defaults::{default_name, stored_labels};
 use crate::store::ingest::go_names::GoNames;
-use crate::store::ingest::reshape::{reshape, sanitized};
+use crate::store::ingest::reshape::reshape;
+use crate::store::ingest::sessions::limit_sessions;
 use crate::store::ingest::texts::Spans;
 use crate::store::rules::limits::{Limits, Rejection, exceeds};
-use crate::store::rules::relabel_rules::DefaultRules;
+use crate::store::rules::relabel_rules::{DefaultRules, RelabelRules};
 use alluvium_base::segment::MAX_RECORD_BYTES;
 use alluvium_profile::decoded::Columns;
 use alluvium_profile::labels::PROFILE_NAME;
@@ -151,9 +155,10 @@ fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejec
             format!("profile {} has no label {PROFILE_NAME}", labels.short()),
         )
     })?;
-    // If there are rules, they may still change the labels, so the labels are checked after the rules.
+    // If there are rules, they may still change the labels, so the labels are checked after the rules. Without rules, a
+    // session id is never stored.
     if limits.rules.is_none() {
-        limits.check_labels(labels)?;
+        limits.check_labels(&limit_sessions(labels, None))?;
     }
     bounds::check_id(&raw.id)?;
     Ok(name)
@@ -184,11 +189,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         received_ms,
     } = *source;
     let rules = limits.rules.as_deref();
-    let labels = &match rules {
-        // Sanitising comes before any lookup of a label by its name.
-        Some(rules) if rules.sanitizes() => sanitized(&raw.labels)?,
-        _ => raw.labels.clone(),
-    };
+    let labels = &raw.labels;
     // The new names of functions do not live as long as the buffer, so the profile needs a shorter lifetime.
     let mut profile = profile;
     check_counts(&profile, labels, limits)?;
@@ -209,7 +210,8 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
     let frames = bounds::check_stacks(&profile, &stack_ids)?;
 
     let mut spans = Spans::new(buffer);
-    let (mut series, links) = split::split(&profile, &stored_labels(labels), limits, &mut spans)?;
+    let limited = limit_sessions(labels, rules.and_then(RelabelRules::max_sessions));
+    let (mut series, links) = split::split(&profile, &stored_labels(&limited, rules), limits, &mut spans)?;
     let (zero_values, negative_values) = profile.values.iter().fold((0, 0), |(zero, negative), value| {
         (zero + u64::from(*value == 0), negative + u64::from(*value < 0))
     });

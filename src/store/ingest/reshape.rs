@@ -3,7 +3,8 @@
 //! In: the series that result from the labels of the samples. Out: the series that result from the rules, each with its
 //! remaining types, or nothing if the rules drop all series. Dropped values are set to zero, so that a stack with only
 //! dropped values is not stored. As in Pyroscope, the rules see all labels, including `__name__` and other private
-//! labels. The names of the labels are sanitised if the tenant's rules require it.
+//! labels. Then the labels are checked against the limits, and their names are sanitised if the tenant's rules require
+//! it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use hashbrown::HashMap;
 use crate::store::ingest::bounds;
 use crate::store::ingest::defaults::{GODELTAPROF, default_name, stored_labels, with_service};
 use crate::store::ingest::prepared::{Samples, SeriesRows};
+use crate::store::ingest::sessions::limit_sessions;
 use crate::store::rules::limits::{Limits, Rejection, start_of};
 use crate::store::rules::relabel_rules::{DefaultRules, RelabelRules, TYPE, UNIT};
 use alluvium_profile::labels::PROFILE_NAME;
@@ -42,8 +44,8 @@ struct Part {
     samples: Samples,
 }
 
-/// Applies `rules` to the series of `profile`. `own` contains the profile's labels, sanitised if the rules require it.
-/// Returns `None` if the rules drop all series.
+/// Applies `rules` to the series of `profile`. `own` contains the profile's labels as they were sent. Returns `None` if
+/// the rules drop all series.
 pub(super) fn reshape(
     profile: &mut Profile<'_>,
     own: &Labels,
@@ -51,11 +53,11 @@ pub(super) fn reshape(
     series: Vec<SeriesRows>,
 ) -> Result<Option<Reshaped>, Rejection> {
     let width = profile.sample_types.len() as u32;
-    let own = with_service(own);
+    let own = with_service(own, Some(rules));
     let is_kept: Vec<bool> = (0..width)
         .map(|column| keeps_type(rules, &own, profile, column))
         .collect();
-    let private = own.filtered(|name| name.starts_with("__"));
+    let private = limit_sessions(&own, rules.max_sessions()).filtered(|name| name.starts_with("__"));
     let mut dropped_values = 0;
     let mut parts: Vec<Part> = Vec::new();
     let mut text = 0;
@@ -159,11 +161,6 @@ impl<'a> Input<'a> {
         private: &Labels,
         labels: &Labels,
     ) -> Result<Option<(Labels, String)>, Rejection> {
-        let labels = if rules.sanitizes() {
-            sanitized(labels)?
-        } else {
-            labels.clone()
-        };
         let mut map: LabelMap = private.pairs().iter().chain(labels.pairs()).cloned().collect();
         set(&mut map, PROFILE_NAME, self.name);
         if let Some(replaced) = self.replaced {
@@ -184,6 +181,7 @@ impl<'a> Input<'a> {
         }
         let all = Labels::from_pairs(map);
         limits.check_labels(&all)?;
+        let all = if rules.sanitizes() { sanitized(&all)? } else { all };
         let name = all.get(PROFILE_NAME).ok_or_else(|| {
             let message = format!(
                 "the relabel rules leave profile {} without {PROFILE_NAME}",
@@ -191,7 +189,7 @@ impl<'a> Input<'a> {
             );
             Rejection::invalid("missing_labels", message)
         })?;
-        Ok(Some((stored_labels(&all), name.to_owned())))
+        Ok(Some((stored_labels(&all, Some(rules)), name.to_owned())))
     }
 }
 
@@ -293,8 +291,9 @@ impl Part {
 }
 
 /// Returns the labels with sanitised names: dots become underscores, as in Pyroscope. Fails if a name starts with a
-/// digit, or contains characters other than letters, digits, underscores and dots.
-pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
+/// digit, or contains characters other than letters, digits, underscores and dots. Also fails if two labels with
+/// different values get the same name.
+fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     let is_allowed = |(index, byte): (usize, u8)| {
         byte == b'_' || byte == b'.' || byte.is_ascii_alphabetic() || (index > 0 && byte.is_ascii_digit())
     };
@@ -313,15 +312,22 @@ pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     if labels.iter().all(|(name, _)| !name.contains('.')) {
         return Ok(labels.clone());
     }
-    let pairs = labels.pairs().iter();
-    let pairs = pairs.map(|(name, value)| (Arc::<str>::from(name.replace('.', "_")), value.clone()));
-    Labels::distinct(pairs).map_err(|error| {
-        let message = format!(
-            "series {}: {error} after dots become underscores (disable_label_sanitization)",
-            labels.short()
-        );
-        Rejection::invalid("duplicate_label_names", message)
-    })
+    let mut map = LabelMap::new();
+    for (name, value) in labels.pairs() {
+        let name: Arc<str> = name.replace('.', "_").into();
+        if let Some(other) = map.insert(name.clone(), value.clone())
+            && other != *value
+        {
+            let message = format!(
+                "series {} has two values of the label `{}` after dots become underscores \
+                 (disable_label_sanitization)",
+                labels.short(),
+                start_of(&name)
+            );
+            return Err(Rejection::invalid("duplicate_label_names", message));
+        }
+    }
+    Ok(Labels::from_pairs(map))
 }
 
 /// Sets a label. An empty value removes the label.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::store::ingest::bounds;
 use crate::store::ingest::prepared::{Link, Samples, SeriesRows};
@@ -40,8 +40,12 @@ pub(super) fn split(
         return Ok((vec![series_rows(base)], Vec::new()));
     }
     let sanitizes = limits.rules.as_ref().is_some_and(|rules| rules.sanitizes());
-    let is_own = |name: &str| {
-        base.get(name).is_some() || sanitizes && name.contains('.') && base.get(&name.replace('.', "_")).is_some()
+    // Names that become equal when they are sanitised are names of one label.
+    let own_names: HashSet<String> = base.iter().map(|(name, _)| name.replace('.', "_")).collect();
+    let is_own = |name: &str| match (sanitizes, name.contains('.')) {
+        (false, _) => base.get(name).is_some(),
+        (true, false) => own_names.contains(name),
+        (true, true) => own_names.contains(&name.replace('.', "_")),
     };
     let (types, base_text) = (profile.sample_types.len(), text_of(base.iter()));
     let (mut text, mut read) = (0, 0);

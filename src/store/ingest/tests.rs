@@ -452,6 +452,197 @@ fn labels_are_checked_as_the_rules_leave_them() {
 }
 
 #[test]
+fn a_session_is_limited_before_the_rules_for_series_and_after_those_for_sample_types() {
+    let sent = "0400000000000000";
+    let raw = |own: &[(&str, &str)]| {
+        let labels: Vec<_> = LABELS.iter().chain(own).copied().collect();
+        raw(&labels, &profile(&["f"], &[1], vec![]))
+    };
+    let with_session = raw(&[("__session_id__", sent)]);
+    let stored = |limits: &Limits| {
+        let prepared = prepare(&with_session, NOW_MS, limits).unwrap();
+        prepared.series[0].labels.to_string()
+    };
+    let copy = serde_json::json!([{"source_labels": ["__session_id__"], "target_label": "session"}]);
+    assert_eq!(stored(&Limits::default()), SHOP);
+    assert_eq!(stored(&ruled(serde_json::json!({ "series": copy }))), SHOP);
+    let limited = r#"__session_id__="0100000000000000", service_name="shop""#;
+    assert_eq!(
+        stored(&ruled(serde_json::json!({"max_sessions": 3}))),
+        format!("{{{limited}}}")
+    );
+    assert_eq!(
+        stored(&ruled(serde_json::json!({"max_sessions": 3, "series": copy}))),
+        format!(r#"{{{limited}, session="0100000000000000"}}"#)
+    );
+    let dropped = serde_json::json!([{"action": "labeldrop", "regex": "__session_id__"}]);
+    assert_eq!(
+        stored(&ruled(serde_json::json!({"max_sessions": 3, "series": dropped}))),
+        SHOP
+    );
+    let by_type = |regex: String| {
+        let rule = serde_json::json!({"action": "drop", "source_labels": ["__session_id__"], "regex": regex});
+        let limits = ruled(serde_json::json!({"max_sessions": 3, "sample_types": [rule]}));
+        prepare_within(&with_session, NOW_MS, &limits, usize::MAX)
+    };
+    assert!(matches!(by_type(sent.to_owned()), Err(Refusal::Dropped)));
+    assert!(by_type("0100000000000000".to_owned()).is_ok());
+
+    // A session id that is removed does not count as a label.
+    let few = |rules: serde_json::Value| Limits {
+        max_label_names_per_series: 2,
+        ..ruled(rules)
+    };
+    for (rules, is_accepted) in [
+        (serde_json::json!({}), true),
+        (serde_json::json!({"sanitize": true}), true),
+        (serde_json::json!({"max_sessions": 3}), false),
+    ] {
+        let outcome = prepare(&with_session, NOW_MS, &few(rules.clone()));
+        assert_eq!(outcome.is_ok(), is_accepted, "{rules}");
+    }
+    let invalid = prepare(
+        &raw(&[("__session_id__", "7")]),
+        NOW_MS,
+        &few(serde_json::json!({"max_sessions": 3})),
+    );
+    assert_eq!(invalid.unwrap().series[0].labels.to_string(), SHOP);
+}
+
+#[test]
+fn names_are_sanitised_after_the_rules_and_the_limits() {
+    let labelled = |own: &[(&str, &str)]| {
+        let labels = vec![vec![SampleLabel::Text("http.route", "/a")]];
+        let own: Vec<_> = LABELS.iter().chain(own).copied().collect();
+        raw(&own, &profile(&["f"], &[1], labels))
+    };
+    let pod = labelled(&[("k8s.pod", "one")]);
+    // The rules see the names as they were sent, of the profile's labels and of the labels of samples.
+    let limits = ruled(serde_json::json!({"sanitize": true, "series": [
+        {"source_labels": ["k8s.pod"], "target_label": "pod"},
+        {"source_labels": ["http.route"], "target_label": "route"},
+        {"action": "drop", "source_labels": ["k8s_pod"], "regex": "one"},
+        {"action": "drop", "source_labels": ["http_route"], "regex": "/a"},
+    ]}));
+    assert_eq!(
+        prepare(&pod, NOW_MS, &limits).unwrap().series[0].labels.to_string(),
+        r#"{http_route="/a", k8s_pod="one", pod="one", route="/a", service_name="shop"}"#
+    );
+    // A rule may remove a name that cannot be sanitised.
+    let invalid = labelled(&[("k8s-pod", "one")]);
+    let reason = |raw: &RawProfile, limits: &Limits| prepare(raw, NOW_MS, limits).unwrap_err().reason;
+    let without = |regex: &str| {
+        ruled(serde_json::json!({
+            "sanitize": true, "series": [{"action": "labeldrop", "regex": regex}],
+        }))
+    };
+    assert_eq!(reason(&invalid, &without("none")), "invalid_labels");
+    assert!(prepare(&invalid, NOW_MS, &without("k8s-.*")).is_ok());
+    // Labels that become one label count separately, and may become one only if their values are equal.
+    let equal = labelled(&[("a.b", "x"), ("a_b", "x")]);
+    let of_names = |count: usize| Limits {
+        max_label_names_per_series: count,
+        ..ruled(serde_json::json!({"sanitize": true}))
+    };
+    assert_eq!(
+        prepare(&equal, NOW_MS, &of_names(5)).unwrap().series[0]
+            .labels
+            .to_string(),
+        r#"{a_b="x", http_route="/a", service_name="shop"}"#
+    );
+    assert_eq!(reason(&equal, &of_names(4)), "max_label_names_per_series");
+    let different = labelled(&[("a.b", "x"), ("a_b", "y")]);
+    assert_eq!(reason(&different, &of_names(5)), "duplicate_label_names");
+    assert!(prepare(&different, NOW_MS, &without("a_b")).is_ok());
+}
+
+#[test]
+fn rules_for_sample_types_see_only_what_was_sent() {
+    let labels = vec![vec![SampleLabel::Text("route", "/a")]];
+    let own: Vec<_> = LABELS.iter().chain(&[("k8s.pod", "one")]).copied().collect();
+    let raw = raw(&own, &profile(&["f"], &[1], labels));
+    let series = serde_json::json!([{"target_label": "team", "replacement": "checkout"}]);
+    let is_dropped = |label: &str, regex: &str| {
+        let rule = serde_json::json!({"action": "drop", "source_labels": [label], "regex": regex});
+        let rules = serde_json::json!({"sanitize": true, "series": series, "sample_types": [rule]});
+        matches!(
+            prepare_within(&raw, NOW_MS, &ruled(rules), usize::MAX),
+            Err(Refusal::Dropped)
+        )
+    };
+    for (label, regex, expected) in [
+        ("service_name", "shop", true),
+        ("k8s.pod", "one", true),
+        ("__name__", "process_cpu", true),
+        ("k8s_pod", "one", false),
+        ("team", "checkout", false),
+        ("route", "/a", false),
+        ("__name_replaced__", ".+", false),
+    ] {
+        assert_eq!(is_dropped(label, regex), expected, "{label}");
+    }
+    // Changes of labels by these rules are ignored.
+    let changes = serde_json::json!({"sample_types": [
+        {"target_label": "service_name", "replacement": "cart"},
+        {"action": "labeldrop", "regex": "k8s.pod"},
+    ]});
+    assert_eq!(
+        prepare(&raw, NOW_MS, &ruled(changes)).unwrap().series[0]
+            .labels
+            .to_string(),
+        r#"{k8s.pod="one", route="/a", service_name="shop"}"#
+    );
+}
+
+#[test]
+fn limits_of_the_profile_come_before_all_rules_and_limits_of_labels_after_them() {
+    let long = "x".repeat(3000);
+    let labels = vec![vec![SampleLabel::Text("note", &long)], vec![]];
+    let raw = raw(LABELS, &profile(&["f", "g"], &[1, 2], labels));
+    let drop_all = serde_json::json!({"action": "drop", "source_labels": ["service_name"], "regex": "shop"});
+    for rules in [
+        serde_json::json!({"series": [drop_all]}),
+        serde_json::json!({"sample_types": [drop_all]}),
+    ] {
+        let limits = ruled(rules);
+        let outcome = |limits: &Limits, received_ms: i64| match prepare_within(&raw, received_ms, limits, usize::MAX) {
+            Ok(_) => "accepted",
+            Err(Refusal::Rejected(rejection)) => rejection.reason,
+            Err(Refusal::LargerThanAnnounced) => "larger",
+            Err(Refusal::Dropped) => "dropped",
+        };
+        // The label that is too long is dropped together with its series.
+        assert_eq!(outcome(&limits, NOW_MS), "dropped");
+        let samples = Limits {
+            max_profile_stacktrace_samples: 1,
+            ..limits.clone()
+        };
+        assert_eq!(outcome(&samples, NOW_MS), "samples_limit");
+        let size = Limits {
+            max_profile_size_bytes: 100,
+            ..limits.clone()
+        };
+        assert_eq!(outcome(&size, NOW_MS), "profile_size_limit");
+        assert_eq!(outcome(&limits, NOW_MS + 3_700_000), "not_in_ingestion_window");
+    }
+    let rules = |series: serde_json::Value| ruled(serde_json::json!({ "series": series }));
+    let reason = |limits: &Limits| prepare(&raw, NOW_MS, limits).unwrap_err().reason;
+    assert_eq!(reason(&Limits::default()), "label_value_too_long");
+    assert_eq!(reason(&rules(serde_json::json!([]))), "label_value_too_long");
+    let shortens = serde_json::json!([
+        {"source_labels": ["note"], "regex": "(x{5}).*", "target_label": "note", "replacement": "$1"},
+    ]);
+    let prepared = prepare(&raw, NOW_MS, &rules(shortens)).unwrap();
+    let series: Vec<String> = prepared.series.iter().map(|series| series.labels.to_string()).collect();
+    assert_eq!(series, [r#"{note="xxxxx", service_name="shop"}"#, SHOP]);
+    let lengthens = serde_json::json!([
+        {"action": "labeldrop", "regex": "note"},
+        {"target_label": "made", "replacement": long},
+    ]);
+    assert_eq!(reason(&rules(lengthens)), "label_value_too_long");
+}
+
+#[test]
 fn names_of_labels_are_sanitised_for_whom_wants_it() {
     let sanitizes = ruled(serde_json::json!({"sanitize": true}));
     let labelled = |own: &[(&str, &str)], sample_label: &'static str| {

@@ -42,8 +42,9 @@ pub struct Limits {
     pub ingestion_burst_bytes: u64,
     /// `max_global_series_per_tenant`: number of series that may be active at the same time. No limit by default.
     pub max_active_series: usize,
-    /// `ingestion_relabeling_rules`, `ingestion_relabeling_default_rules_position` and `sample_type_relabeling_rules`.
-    /// With `None`, only Pyroscope's default rules apply.
+    /// `ingestion_relabeling_rules`, `ingestion_relabeling_default_rules_position`, `sample_type_relabeling_rules`,
+    /// `disable_label_sanitization` and `max_sessions_per_series`. With `None`, only Pyroscope's default rules apply,
+    /// and series have no session id.
     pub rules: Option<Arc<RelabelRules>>,
 }
 

@@ -1,11 +1,12 @@
 //! The relabel rules of a tenant, for the labels of its series and for the sample types of its profiles. The rules also
-//! contain the setting for the sanitisation of label names.
+//! contain the settings for the sanitisation of label names and for the number of sessions of a series.
 //!
 //! In: the text of the rules, from the limits of a configuration or from a record of the log. Out: compiled rules. The
 //! log stores the text with each profile, so that a replay produces the same rows under another configuration. `ingest`
 //! applies the rules to a profile.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -93,6 +94,9 @@ pub(crate) struct RulesText {
     pub(crate) sample_types: Vec<RuleText>,
     /// True for `disable_label_sanitization: false`: label names are rewritten to valid Prometheus names, or refused.
     pub(crate) sanitize: bool,
+    /// `max_sessions_per_series`. With `None`, which is not written to the log, series have no session id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_sessions: Option<NonZeroU32>,
 }
 
 /// The reason why rules cannot be used.
@@ -140,8 +144,9 @@ impl Eq for RelabelRules {}
 impl RelabelRules {
     /// Compiles rules. Returns `None` if only the default rules apply.
     pub(crate) fn new(written: RulesText) -> Result<Option<Arc<Self>>, RulesError> {
-        let has_rules = written.sanitize || !written.series.is_empty() || !written.sample_types.is_empty();
-        if !has_rules && written.defaults != DefaultRules::Disabled {
+        let has_rules = !written.series.is_empty() || !written.sample_types.is_empty();
+        let has_settings = written.sanitize || written.max_sessions.is_some();
+        if !has_rules && !has_settings && written.defaults != DefaultRules::Disabled {
             return Ok(None);
         }
         let text = serde_json::to_string(&written).map_err(|error| RulesError::Unreadable(error.to_string()))?;
@@ -180,6 +185,11 @@ impl RelabelRules {
     /// Returns true if label names are rewritten to valid Prometheus names.
     pub(crate) fn sanitizes(&self) -> bool {
         self.written.sanitize
+    }
+
+    /// Returns the limit of the sessions of a series. With `None`, series have no session id.
+    pub(crate) fn max_sessions(&self) -> Option<NonZeroU32> {
+        self.written.max_sessions
     }
 
     /// Compiles rules from a text of the log.
@@ -264,6 +274,7 @@ mod tests {
             series: vec![drop_of("secret", ".+")],
             sample_types: vec![drop_of(TYPE, "alloc_.*")],
             sanitize: true,
+            max_sessions: NonZeroU32::new(3),
         };
         let rules = RelabelRules::new(written.clone()).unwrap().unwrap();
         let mut known = KnownRules::default();
@@ -281,6 +292,19 @@ mod tests {
     #[test]
     fn the_default_rules_alone_are_no_rules() {
         assert_eq!(series_rules(Vec::new()).unwrap(), None);
+        let sessions = RulesText {
+            max_sessions: NonZeroU32::new(1),
+            ..RulesText::default()
+        };
+        let rules = RelabelRules::new(sessions).unwrap().unwrap();
+        assert!(rules.text().contains("\"max_sessions\":1"));
+        // The texts of rules without a limit of sessions are those of older programs.
+        let sanitizes = RulesText {
+            sanitize: true,
+            ..RulesText::default()
+        };
+        let rules = RelabelRules::new(sanitizes).unwrap().unwrap();
+        assert!(!rules.text().contains("max_sessions"), "{}", rules.text());
         for (defaults, is_set) in [(DefaultRules::Last, false), (DefaultRules::Disabled, true)] {
             let written = RulesText {
                 defaults,

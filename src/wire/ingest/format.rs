@@ -16,6 +16,8 @@ pub(super) struct Format {
     pub content_type: &'static str,
     /// Form field with the content; empty when the format is not sent in a form.
     pub field: &'static str,
+    /// True if the reader decompresses content that is gzip.
+    pub opens_gzip: bool,
     /// Detects this format in a body without the parameter `format`.
     pub is_like: fn(&[u8]) -> bool,
     /// Returns the maximum memory in bytes that `read` takes, without decompressing the content. Rejects content that

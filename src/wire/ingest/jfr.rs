@@ -16,6 +16,7 @@ pub(crate) static JFR: Format = Format {
     names: &["jfr"],
     content_type: "",
     field: "jfr",
+    opens_gzip: true,
     is_like: |body| body.starts_with(b"FLR\0"),
     memory,
     read,

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use crate::byte_order::{is_utf16, without_mark};
 use crate::connect::ConnectError;
 use crate::ingest::format::{Format, Payload};
-use alluvium_profile::pprof::MAX_RATIO;
+use alluvium_profile::pprof::{MAX_RATIO, gunzip_start, is_gzip};
 use alluvium_profile::{DecodedProfile, RawProfile};
 
 pub use format::{Opening, ReadError};
@@ -38,6 +38,26 @@ static FORMATS: [&Format; 8] = [
     &text::LINES,
     &text::GROUPS,
 ];
+
+/// Number of decompressed bytes from which [`is_packed`] detects a format.
+const START_BYTES: usize = 512;
+
+/// Returns true if a body without `Content-Encoding` is gzip around a format that does not decompress its content
+/// itself: a form, or text. Profiles in the pprof format are passed on compressed, as they were received.
+pub fn is_packed(query: &IngestQuery, content_type: &str, body: &[u8]) -> bool {
+    if !is_gzip(body) {
+        return false;
+    }
+    match selected_format(query, content_type) {
+        _ if is_form(content_type) => true,
+        Ok(Some(format)) => !format.opens_gzip,
+        Ok(None) => {
+            let start = gunzip_start(body, START_BYTES);
+            (jfr::JFR.is_like)(&start) || is_text(&start)
+        }
+        Err(_) => false,
+    }
+}
 
 /// Returns the maximum number of bytes to process for a body with a compressed profile: the largest size that the body
 /// can decompress to, up to `max_bytes`, but at least the length of the body.
@@ -56,23 +76,10 @@ pub struct Upload {
 impl Upload {
     /// Detects the format of a body. An unsupported format is an error with status 422.
     pub fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
-        let type_format = FORMATS
-            .into_iter()
-            .find(|format| !format.content_type.is_empty() && content_type.contains(format.content_type));
-        let selected_format = match (type_format, query.format.as_str()) {
-            (Some(format), _) => Some(format),
-            (None, "") => None,
-            (None, name) => Some(
-                FORMATS
-                    .into_iter()
-                    .find(|format| format.names.contains(&name))
-                    .ok_or_else(|| ConnectError::invalid(format!("format `{name}` is unknown")).with_status(422))?,
-            ),
-        };
+        let selected_format = selected_format(query, content_type)?;
         let is_converted = is_utf16(&body);
         let body = without_mark(body);
-        let is_form = content_type.contains("multipart/form-data");
-        if is_form && selected_format.is_none_or(|format| !format.field.is_empty()) {
+        if is_form(content_type) && selected_format.is_none_or(|format| !format.field.is_empty()) {
             return Self::of_form(selected_format, content_type, &body);
         }
         let format = selected_format
@@ -150,6 +157,35 @@ pub(crate) fn read_columns(
         Ok(profiles) => Ok(profiles),
         Err(ReadError::Refused(error)) => Err(error),
         Err(ReadError::LargerThanAnnounced) => Err(format::too_large(max_bytes)),
+    }
+}
+
+/// Returns true for the start of a text: it is UTF-16, or it has no control characters except tabs and line ends. In
+/// the first bytes of a pprof profile, the numbers and lengths of messages are such characters.
+fn is_text(start: &[u8]) -> bool {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');
+    let is_plain = !(pprof::PPROF.is_like)(start) && !start.iter().any(is_control);
+    !start.is_empty() && (is_plain || is_utf16(start))
+}
+
+fn is_form(content_type: &str) -> bool {
+    content_type.contains("multipart/form-data")
+}
+
+/// Returns the format that the request names: by content type, or by the parameter `format`. An unknown format is an
+/// error with status 422.
+fn selected_format(query: &IngestQuery, content_type: &str) -> Result<Option<&'static Format>, ConnectError> {
+    let type_format = FORMATS
+        .into_iter()
+        .find(|format| !format.content_type.is_empty() && content_type.contains(format.content_type));
+    match (type_format, query.format.as_str()) {
+        (Some(format), _) => Ok(Some(format)),
+        (None, "") => Ok(None),
+        (None, name) => FORMATS
+            .into_iter()
+            .find(|format| format.names.contains(&name))
+            .map(Some)
+            .ok_or_else(|| ConnectError::invalid(format!("format `{name}` is unknown")).with_status(422)),
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) static PERF_SCRIPT: Format = Format {
     names: &["perf_script"],
     content_type: "",
     field: "",
+    opens_gzip: false,
     is_like: perf_script::is_like,
     memory,
     read,

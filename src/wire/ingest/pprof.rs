@@ -21,6 +21,7 @@ pub(crate) static PPROF: Format = Format {
     names: &["pprof"],
     content_type: "",
     field: "profile",
+    opens_gzip: true,
     is_like: |body| pprof::is_gzip(body) || starts_as_pprof(body),
     memory,
     read,

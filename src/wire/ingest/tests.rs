@@ -411,3 +411,43 @@ fn a_text_with_a_byte_order_mark_is_read_without_it() {
         assert_eq!((names, profile.columns.get().values[0]), (vec!["work", "main"], 3));
     }
 }
+
+#[test]
+fn gzip_without_a_header_is_opened_unless_the_format_opens_it() {
+    let text = pprof::gzip(b"main;work 1\n");
+    let profile = pprof::gzip(&pprof::encode(&with_types(&["samples"])));
+    // A profile that begins with its table of texts, as some encoders write it.
+    let unusual = pprof::gzip(&[&b"\x32\x00\x32\x07samples"[..], &pprof::encode(&with_types(&["cpu"]))].concat());
+    let recording = pprof::gzip(b"FLR\0\0\x02");
+    let utf16 = pprof::gzip(b"\xff\xfem\0 \x001\0");
+    let damaged = text[..5].to_vec();
+    let form = "multipart/form-data; boundary=B";
+    for (parameters, content_type, body, expected) in [
+        ("", "", &text, true),
+        ("", "", &recording, true),
+        ("", "", &utf16, true),
+        ("", "", &profile, false),
+        ("", "", &unusual, false),
+        ("", "", &damaged, false),
+        ("", form, &profile, true),
+        ("&format=pprof", form, &profile, true),
+        ("&format=pprof", "", &text, false),
+        ("&format=jfr", "", &recording, false),
+        ("&format=groups", "", &text, true),
+        ("&format=lines", "", &text, true),
+        ("&format=tree", "", &text, true),
+        ("&format=trie", "", &text, true),
+        ("&format=speedscope", "", &text, true),
+        ("&format=perf_script", "", &text, true),
+        ("", "binary/octet-stream+trie", &text, true),
+        ("&format=none", "", &text, false),
+        ("", "", &b"main;work 1\n".to_vec(), false),
+    ] {
+        let query = query(&format!("name=shop{parameters}"));
+        assert_eq!(
+            is_packed(&query, content_type, body),
+            expected,
+            "`{parameters}` `{content_type}` {body:?}"
+        );
+    }
+}

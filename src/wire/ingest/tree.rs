@@ -11,6 +11,7 @@ pub(crate) static TREE: Format = Format {
     names: &["tree"],
     content_type: "binary/octet-stream+tree",
     field: "",
+    opens_gzip: false,
     is_like: |_| false,
     memory: nodes::memory::<Tree>,
     read: nodes::read::<Tree>,

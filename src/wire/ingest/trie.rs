@@ -12,6 +12,7 @@ pub(crate) static TRIE: Format = Format {
     names: &["trie"],
     content_type: "binary/octet-stream+trie",
     field: "",
+    opens_gzip: false,
     is_like: |_| false,
     memory: nodes::memory::<Trie>,
     read: nodes::read::<Trie>,

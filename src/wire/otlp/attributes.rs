@@ -116,18 +116,19 @@ impl Common {
         self.pairs.len()
     }
 
+    /// Returns the service of samples that name none.
+    pub(super) fn service(&self) -> Cow<'_, str> {
+        match (&self.service, &self.executable) {
+            (Some(service), _) => Cow::Borrowed(service),
+            (None, Some(executable)) => Cow::Owned(format!("{UNKNOWN_SERVICE}:{executable}")),
+            (None, None) => Cow::Borrowed(UNKNOWN_SERVICE),
+        }
+    }
+
     /// Returns the labels of a profile with this name. `service` is the service that the profile's samples name.
     pub(super) fn labels(&self, name: &str, service: Option<&str>) -> Labels {
-        let unknown;
-        let service = match (service, &self.service, &self.executable) {
-            (Some(service), ..) => service,
-            (None, Some(service), _) => service,
-            (None, None, Some(executable)) => {
-                unknown = format!("{UNKNOWN_SERVICE}:{executable}");
-                &unknown
-            }
-            (None, None, None) => UNKNOWN_SERVICE,
-        };
+        let common_service = self.service();
+        let service = service.unwrap_or(&common_service);
         let own_labels = [
             (PROFILE_NAME, name),
             (SERVICE_NAME, service),

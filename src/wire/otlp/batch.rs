@@ -1,7 +1,10 @@
 //! Converts an export request to profiles for a sink, and the sink's refusals to the response.
 //!
 //! In: a decoded request. Out: profiles, and later the response. A profile of the request becomes one profile for each
-//! service that its samples name. A request with a wrong index is refused as a whole before anything is stored.
+//! service that its samples name; all of them keep the profile's id. A request with a wrong index is refused as a whole
+//! before anything is stored.
+
+use std::sync::Arc;
 
 use prost::Message;
 use uuid::Uuid;
@@ -47,16 +50,17 @@ pub struct ExportBatch {
 }
 
 impl ExportBatch {
-    /// Converts a request to profiles. `now_nanos` (Unix time) is the time of profiles without a time. Profiles without
-    /// samples are skipped.
-    pub fn read(request: &ExportProfilesServiceRequest, now_nanos: i64) -> Result<Self, ConnectError> {
+    /// Converts a request to profiles. Profiles without samples are skipped. `default_time_nanos` (Unix time) is the
+    /// time of profiles without a time. If it is 0, these profiles stay without a time, so that a repeated request
+    /// becomes the same profiles; the store then dates them.
+    pub fn read(request: &ExportProfilesServiceRequest, default_time_nanos: i64) -> Result<Self, ConnectError> {
         let mut budget = Budget::of_request(request.encoded_len());
-        Ok(Self::within(request, now_nanos, &mut budget)?)
+        Ok(Self::within(request, default_time_nanos, &mut budget)?)
     }
 
     fn within(
         request: &ExportProfilesServiceRequest,
-        now_nanos: i64,
+        default_time_nanos: i64,
         budget: &mut Budget,
     ) -> Result<Self, ExportError> {
         let mut batch = Self::default();
@@ -77,7 +81,15 @@ impl ExportBatch {
         for (resource, scope) in scopes() {
             let common = common(resource, scope, &dictionary, budget)?;
             for profile in &scope.profiles {
-                batch.add(origin, profile, &common, &dictionary, &mut maker, now_nanos, budget)?;
+                batch.add(
+                    origin,
+                    profile,
+                    &common,
+                    &dictionary,
+                    &mut maker,
+                    default_time_nanos,
+                    budget,
+                )?;
                 origin += 1;
             }
         }
@@ -92,22 +104,19 @@ impl ExportBatch {
         common: &Common,
         dictionary: &Dictionary<'m>,
         maker: &mut ColumnMaker<'m>,
-        now_nanos: i64,
+        default_time_nanos: i64,
         budget: &mut Budget,
     ) -> Result<(), ExportError> {
         if profile.samples.is_empty() {
             return Ok(());
         }
         let kind = Kind::of(profile, dictionary)?;
-        let groups = groups::group_by_service(profile, dictionary, budget)?;
+        let groups = groups::group_by_service(profile, &common.service(), dictionary, budget)?;
         if self.profiles.len() + groups.len() > MAX_PROFILES {
             return Err(ExportError::TooManyProfiles { limit: MAX_PROFILES });
         }
-        let id = if groups.len() == 1 {
-            id_of(profile)
-        } else {
-            String::new()
-        };
+        // The labels of the groups differ, so the store can tell the groups apart although they share the id.
+        let id: Arc<str> = id_of(profile).into();
         let types =
             [kind.sample_type, kind.period_type].map(|value_type| value_type.kind.len() + value_type.unit.len());
         for group in groups {
@@ -119,7 +128,7 @@ impl ExportBatch {
                 period_type: kind.period_type,
                 period: profile.period,
                 time_nanos: match profile.time_unix_nano {
-                    0 => now_nanos,
+                    0 => default_time_nanos,
                     time => i64::try_from(time).unwrap_or(i64::MAX),
                 },
                 duration_nanos: match profile.duration_nano {
@@ -131,7 +140,7 @@ impl ExportBatch {
             let columns = maker.columns(&group, header, kind.scale, budget)?;
             self.profiles.push(DecodedProfile {
                 labels: common.labels(kind.name, group.service),
-                id: id.as_str().into(),
+                id: id.clone(),
                 columns,
                 pprof: None,
             });

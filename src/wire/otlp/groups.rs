@@ -11,7 +11,7 @@ use alluvium_profile::pprof::Strings;
 
 /// Samples of one service.
 pub(super) struct Group<'m> {
-    /// Service that the samples name, if they name one.
+    /// Service that the samples name. It is `None` for samples that name no service, or the common one.
     pub service: Option<&'m str>,
     /// Samples in the order of the request.
     pub samples: Vec<&'m Sample>,
@@ -23,9 +23,11 @@ const SAMPLE_BYTES: usize = 2 * size_of::<&Sample>();
 /// Memory in bytes of a group: entries in the table and the list.
 const GROUP_BYTES: usize = 256;
 
-/// Groups the samples of a profile by service, in the order in which the services occur. No group is empty.
+/// Groups the samples of a profile by service, in the order in which the services occur. `common_service` is the
+/// service of samples that name none. No group is empty, and no two groups have the same service.
 pub(super) fn group_by_service<'m>(
     profile: &'m Profile,
+    common_service: &str,
     dictionary: &Dictionary<'m>,
     budget: &mut Budget,
 ) -> Result<Vec<Group<'m>>, ExportError> {
@@ -45,18 +47,32 @@ pub(super) fn group_by_service<'m>(
             *index
         } else {
             budget.take(1, GROUP_BYTES)?;
-            indices.insert(key, groups.len());
-            groups.push(Group {
-                service,
-                samples: Vec::new(),
-            });
-            groups.len() - 1
+            let service = service.filter(|service| *service != common_service);
+            let index = index_for(service, &mut groups);
+            indices.insert(key, index);
+            index
         };
         if let Some(group) = groups.get_mut(index) {
             group.samples.push(sample);
         }
     }
     Ok(groups)
+}
+
+/// Returns the index of the group for the samples of a service that occurs for the first time. Samples that name the
+/// common service belong to the group of samples that name none.
+fn index_for<'m>(service: Option<&'m str>, groups: &mut Vec<Group<'m>>) -> usize {
+    let common_group = || groups.iter().position(|group| group.service.is_none());
+    if service.is_none()
+        && let Some(index) = common_group()
+    {
+        return index;
+    }
+    groups.push(Group {
+        service,
+        samples: Vec::new(),
+    });
+    groups.len() - 1
 }
 
 fn service_of<'m>(sample: &Sample, dictionary: &Dictionary<'m>) -> Result<Option<&'m str>, ExportError> {

@@ -43,10 +43,10 @@ pub fn content_type(codec: Codec) -> &'static str {
     }
 }
 
-/// Reads the profiles in the body of a request. A server charges the request's [`weight`] before it calls this
-/// function.
-pub fn read(codec: Codec, body: Bytes, now_nanos: i64) -> Result<Vec<DecodedProfile>, ConnectError> {
-    Ok(ExportBatch::read(&connect::decode(codec, body)?, now_nanos)?.profiles)
+/// Reads the profiles in the body of a request as [`ExportBatch::read`] does. A server charges the request's [`weight`]
+/// before it calls this function.
+pub fn read(codec: Codec, body: Bytes, default_time_nanos: i64) -> Result<Vec<DecodedProfile>, ConnectError> {
+    Ok(ExportBatch::read(&connect::decode(codec, body)?, default_time_nanos)?.profiles)
 }
 
 #[cfg(test)]

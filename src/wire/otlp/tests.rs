@@ -270,6 +270,7 @@ fn attributes_and_links_become_labels_of_samples_and_services_profiles() {
         .collect();
     let trace = "ab".repeat(16);
     let span = "cd".repeat(8);
+    let id = "01010101-0101-0101-0101-010101010101".to_owned();
     let first = format!(
         "work<main thread.name=worker-1 thread.id=42 process.executable.build_id.gnu=00ff trace_id={trace} \
             span_id={span} [50]"
@@ -277,20 +278,69 @@ fn attributes_and_links_become_labels_of_samples_and_services_profiles() {
     assert_eq!(
         services,
         [
-            (
-                "shop".to_owned(),
-                vec![first, "main [150]".to_owned()],
-                2,
-                String::new()
-            ),
+            ("shop".to_owned(), vec![first, "main [150]".to_owned()], 2, id.clone()),
             (
                 "cart".to_owned(),
                 vec!["main [100]".to_owned(), "main [100]".to_owned()],
                 1,
-                String::new()
+                id
             ),
         ]
     );
+}
+
+#[test]
+fn samples_that_name_the_service_of_the_resource_are_in_its_profile() {
+    for (common, expected) in [(Some("shop"), "shop"), (None, "unknown_service")] {
+        for is_named_first in [false, true] {
+            let mut named = sample(2, &[1]);
+            named.attribute_indices = vec![6];
+            let mut cart_sample = sample(2, &[2]);
+            cart_sample.attribute_indices = vec![3];
+            let mut all = vec![sample(2, &[1]), cart_sample, named];
+            if is_named_first {
+                all.reverse();
+            }
+            let mut request = of_profiles(vec![profile(all)]);
+            let tables = request.dictionary.as_mut().unwrap();
+            tables.attribute_table.push(attribute(12, text(expected)));
+            let resource = request.resource_profiles[0].resource.as_mut().unwrap();
+            resource.attributes = common
+                .map(|name| pair("service.name", text(name)))
+                .into_iter()
+                .collect();
+            let batch = read(&request).unwrap();
+            let mut services: Vec<_> = batch
+                .profiles
+                .iter()
+                .map(|profile| {
+                    let service = profile.labels.get("service_name").unwrap();
+                    (service.to_owned(), samples(profile.columns.get()))
+                })
+                .collect();
+            services.sort();
+            let main = |value: i64| format!("main [{}]", 50 * value);
+            let mut wanted = vec![
+                ("cart".to_owned(), vec![main(2)]),
+                (expected.to_owned(), vec![main(1), main(1)]),
+            ];
+            wanted.sort();
+            assert_eq!(services, wanted, "{common:?} {is_named_first}");
+        }
+    }
+}
+
+#[test]
+fn a_profile_without_a_time_may_stay_without_one_and_is_the_same_each_time() {
+    let request = request();
+    let bytes = |default_time_nanos: i64| {
+        let batch = ExportBatch::read(&request, default_time_nanos).unwrap();
+        let columns = batch.profiles[0].columns.get();
+        (columns.time_nanos, encode(columns))
+    };
+    assert_eq!(bytes(0).0, 0);
+    assert_eq!(bytes(0), bytes(0));
+    assert_eq!(bytes(NOW).0, NOW);
 }
 
 #[test]

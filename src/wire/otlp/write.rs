@@ -9,7 +9,7 @@
 use std::hash::Hash;
 
 use hashbrown::HashMap;
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
 use crate::otlp::attributes::{BUILD_ID, SERVICE};
 use crate::otlp::columns::{SPAN_ID, TRACE_ID};
@@ -24,8 +24,13 @@ use alluvium_profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType
 pub struct Exported<'a> {
     /// Labels of the series, including `__name__`.
     pub labels: &'a Labels,
-    /// Id that the sender gave the profile.
+    /// Id that the sender gave the profile. Several profiles have one id if they come from one upload.
     pub id: &'a str,
+    /// Number of sample types of the profiles with this id before this profile.
+    pub first_part: usize,
+    /// Number of sample types of all profiles with this id. If there are several, each gets an id that follows from
+    /// this id and its number.
+    pub part_count: usize,
     /// Decoded stacks and values.
     pub profile: &'a Profile<'a>,
 }
@@ -170,10 +175,7 @@ impl<'a> Tables<'a> {
         let name = exported.labels.get(PROFILE_NAME).unwrap_or_default();
         let attribute_indices = vec![self.attribute(NAME, Content::Text(name), "")];
         let period_type = (profile.period_type != ValueType::default()).then(|| self.value_type(profile.period_type));
-        // Several types of one profile must not share an id.
-        let id = Uuid::parse_str(exported.id)
-            .ok()
-            .filter(|_| profile.sample_types.len() == 1);
+        let id = Uuid::parse_str(exported.id).ok();
         for (index, kind) in profile.sample_types.iter().enumerate() {
             let samples = samples.iter().enumerate().map(|(sample, written)| otlp::Sample {
                 values: profile.values_of(sample).get(index).copied().into_iter().collect(),
@@ -186,7 +188,13 @@ impl<'a> Tables<'a> {
                 duration_nano: u64::try_from(profile.duration_nanos).unwrap_or_default(),
                 period_type,
                 period: profile.period,
-                profile_id: id.map_or_else(Vec::new, |id| id.into_bytes().to_vec()),
+                profile_id: id.map_or_else(Vec::new, |id| {
+                    let id = match exported.part_count {
+                        0 | 1 => id,
+                        _ => part_id(id, exported.first_part + index),
+                    };
+                    id.into_bytes().to_vec()
+                }),
                 attribute_indices: attribute_indices.clone(),
                 ..otlp::Profile::default()
             });
@@ -335,6 +343,17 @@ impl<'a> Tables<'a> {
     }
 }
 
+/// Returns the id of a part of a profile: the parts must not share an id, and a part that is sent again must have the
+/// same id. The id has version 8, so it differs from all ids of whole profiles that are random or contain a time.
+fn part_id(id: Uuid, part: usize) -> Uuid {
+    let mut bytes = id.into_bytes();
+    let number = (part as u16).to_be_bytes();
+    for (byte, number) in bytes.iter_mut().rev().zip(number.iter().rev()) {
+        *byte ^= number;
+    }
+    Builder::from_custom_bytes(bytes).into_uuid()
+}
+
 /// Parses an id of `length` bytes in lower-case hexadecimal. Returns `None` for any other text, and for zeros.
 fn id_of(text: &str, length: usize) -> Option<Vec<u8>> {
     let digit = |byte: &u8| match byte {
@@ -352,6 +371,8 @@ fn id_of(text: &str, length: usize) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -494,15 +515,22 @@ mod tests {
             let labels = Labels::from_pairs([
                 ("__name__", "process_cpu"), ("__delta__", "false"), ("service_name", "shop"), ("zone", "eu"),
             ]);
+            let id = "0190163d-8694-739b-aea5-966c26f8ad91";
             let profiles = [profile(&first), profile(&second)];
             let exported = profiles.each_ref().map(|profile| Exported {
                 labels: &labels,
-                id: "0190163d-8694-739b-aea5-966c26f8ad91",
+                id,
+                first_part: 0,
+                part_count: profile.sample_types.len(),
                 profile,
             });
             let batch = ExportBatch::read(&to_request(&exported), 0).unwrap();
+            let repeated = ExportBatch::read(&to_request(&exported), 0).unwrap();
+            let ids = |batch: &ExportBatch| batch.profiles.iter().map(|profile| profile.id.clone()).collect::<Vec<_>>();
+            prop_assert_eq!(ids(&batch), ids(&repeated));
             let mut decoded = batch.profiles.iter();
             for profile in &profiles {
+                let mut part_ids = HashSet::new();
                 for (kind, sample_type) in profile.sample_types.iter().enumerate() {
                     let actual = decoded.next().unwrap();
                     let columns = actual.columns.get();
@@ -514,7 +542,9 @@ mod tests {
                     prop_assert_eq!(describe_samples(columns, 0), describe_samples(profile, kind));
                     let expected = labels.with("__otel__", "true");
                     prop_assert_eq!(&actual.labels, &expected);
-                    prop_assert_eq!(actual.id.is_empty(), profile.sample_types.len() > 1);
+                    prop_assert!(Uuid::parse_str(&actual.id).is_ok());
+                    prop_assert!(part_ids.insert(actual.id.clone()), "two parts have one id");
+                    prop_assert_eq!(&*actual.id == id, profile.sample_types.len() == 1);
                 }
             }
             prop_assert!(decoded.next().is_none());

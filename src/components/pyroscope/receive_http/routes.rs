@@ -98,7 +98,10 @@ impl Handlers {
         let (parts, body) = request.into_parts();
         let body = self.intake.read(&parts.headers, body, Vec::new()).await?;
         let call = CallHeaders::read(&parts.headers)?;
-        let body = self.intake.unpack(call.compression, body).await?;
+        let body = self
+            .intake
+            .unpack(call.compression.or_detected(&body.bytes), body)
+            .await?;
         self.take_push(call.codec, body).await?;
         Ok(call.codec)
     }

@@ -42,10 +42,10 @@ pub(super) async fn accept(state: &ServerState, request: Request<Body>) -> Resul
         sample_rate: None,
         format: "pprof".to_owned(),
     };
-    // The content type is ignored, because profefe never sends a form.
+    // The content type is ignored, because profefe never sends a form. pprof itself may be gzip.
     let body = state
         .intake
-        .read(&parts.headers, body, state.options.limits.push())
+        .read_upload(&parts.headers, body, state.options.limits.push(), |_| false)
         .await?;
     let body = (body.bytes, body.charge);
     let read = read_upload(state, &tenant, body, String::new(), Arc::new(query)).await;

@@ -27,6 +27,7 @@ pub(crate) static SPEEDSCOPE: Format = Format {
     names: &["speedscope"],
     content_type: "",
     field: "",
+    opens_gzip: false,
     is_like,
     memory,
     read,

@@ -66,18 +66,31 @@ pub(super) fn content(profiles: &[RawProfile]) -> Content {
     }
     let exported: Vec<Exported<'_>> = opened
         .iter()
-        .flat_map(|(profile, opened)| opened.iter().map(move |opened| (profile, opened)))
-        .map(|(profile, opened)| Exported {
-            labels: &opened.labels,
-            id: &profile.id,
-            profile: opened.columns.get(),
-        })
+        .flat_map(|(profile, opened)| exported(profile, opened))
         .collect();
     Content {
         body: to_request(&exported).encode_to_vec().into(),
         profiles: opened.len(),
         refused,
     }
+}
+
+/// Returns the profiles to export for a queued profile. `opened` contains several if the queued profile is an upload of
+/// a format with several profiles.
+fn exported<'a>(profile: &'a RawProfile, opened: &'a [Opened]) -> impl Iterator<Item = Exported<'a>> {
+    let type_count = |opened: &Opened| opened.columns.get().sample_types.len();
+    let part_count: usize = opened.iter().map(type_count).sum();
+    opened.iter().scan(0, move |next_part, opened| {
+        let first_part = *next_part;
+        *next_part += type_count(opened);
+        Some(Exported {
+            labels: &opened.labels,
+            id: &profile.id,
+            first_part,
+            part_count,
+            profile: opened.columns.get(),
+        })
+    })
 }
 
 fn open(profile: &RawProfile) -> Result<Vec<Opened>, OpenError> {
@@ -103,7 +116,12 @@ fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, OpenErro
     query.append_pair("name", app);
     let query = format!("{}&{}", query.finish(), upload.query);
     let query = IngestQuery::parse(&query, 0)?;
-    let compression = Compression::of_name(&upload.content_encoding)?;
+    let named = Compression::of_name(&upload.content_encoding)?;
+    let compression = if ingest::is_packed(&query, &upload.content_type, &upload.body) {
+        named.or_detected(&upload.body)
+    } else {
+        named
+    };
     let body = compression.open(&upload.body, MAX_PROFILE_BYTES)?;
     let body = body.ok_or(OpenError::LargeUpload)?;
     let read = ingest::Upload::new(&query, &upload.content_type, body.into())

@@ -69,24 +69,29 @@ pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
         Value::Capsule(capsule) => capsule.downcast::<Receiver>().unwrap(),
         other => panic!("{other:?}"),
     };
-    let mut text = Upload::head("format=groups&from=1700000000&until=1700000010", "", "");
-    text.extend_from_slice(b"main;work 3\n");
-    let upload = RawProfile {
-        labels: Labels::from_pairs([("__name__", "shop.cpu"), ("service_name", "shop.cpu")]),
-        id: "".into(),
-        pprof: text.into(),
+    let upload = |service: &str, body: &[u8]| {
+        let mut upload = Upload::head("format=groups&from=1700000000&until=1700000010", "", "");
+        upload.extend_from_slice(body);
+        RawProfile {
+            labels: Labels::from_pairs([("__name__", "shop.cpu"), ("service_name", service)]),
+            id: "".into(),
+            pprof: upload.into(),
+        }
     };
+    let text = b"main;work 3\n";
+    // A body may be gzip although no header says so.
+    let uploads = [upload("shop.cpu", text), upload("shop.gzip", &pprof::gzip(text))];
     let broken = RawProfile {
         pprof: Bytes::from_static(b"broken"),
         ..profile("broken", 1)
     };
     let refused = input
-        .append(vec![profile("one", 1), broken, profile("two", 2), upload])
+        .append([vec![profile("one", 1), broken, profile("two", 2)], uploads.to_vec()].concat())
         .await;
     assert!(refused.is_empty(), "{refused:?}");
     eventually("a failure", || recorder.health().1.contains("failed")).await;
     endpoint.is_down.store(false, Ordering::Relaxed);
-    eventually("all profiles", || endpoint.profiles().len() >= 5).await;
+    eventually("all profiles", || endpoint.profiles().len() >= 6).await;
     let mut profiles = endpoint.profiles();
     profiles.sort();
     let cpu = |service: &str, values| ("process_cpu".to_owned(), service.to_owned(), values);
@@ -96,6 +101,7 @@ pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
             cpu("one", vec![1]),
             cpu("one", vec![10]),
             cpu("shop.cpu", vec![30_000_000]),
+            cpu("shop.gzip", vec![30_000_000]),
             cpu("two", vec![2]),
             cpu("two", vec![20]),
         ]

@@ -103,7 +103,10 @@ impl Handlers {
         let (parts, body) = request.into_parts();
         let call = CallHeaders::read(&parts.headers)?;
         let body = self.intake.read(&parts.headers, body, Vec::new()).await?;
-        let body = self.intake.unpack(call.compression, body).await?;
+        let body = self
+            .intake
+            .unpack(call.compression.or_detected(&body.bytes), body)
+            .await?;
         self.take(call.codec, body).await
     }
 
