@@ -174,6 +174,33 @@ impl Web for Two {
 }
 
 #[tokio::test]
+async fn a_goroutine_dump_is_a_post_to_a_component() {
+    let routes = web::router(Arc::new(Two));
+    for (method, id, status, text) in [
+        (
+            Method::POST,
+            "m/n.o/a.b.c",
+            200,
+            "POST /goroutines?target=http%3A%2F%2Fh 0",
+        ),
+        (
+            Method::POST,
+            "a.b",
+            404,
+            "there is no component `a.b` that scrapes goroutines\n",
+        ),
+        (Method::GET, "m/n.o/a.b.c", 405, ""),
+    ] {
+        let uri = format!("/api/v0/web/goroutines/{id}?target=http%3A%2F%2Fh");
+        let request = Request::builder().method(method).uri(uri).body(Body::empty()).unwrap();
+        let response = routes.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), status, "{id}");
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&body), text, "{id}");
+    }
+}
+
+#[tokio::test]
 async fn components_are_listed_and_found_by_id() {
     let routes = web::router(Arc::new(Two)).merge(web::component_router(Arc::new(Two)));
     let ask = async |path: &str| {

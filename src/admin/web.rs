@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 
 use alluvium_base::BoxFuture;
 
@@ -68,6 +68,7 @@ pub fn router(web: Arc<dyn Web>) -> Router {
             "/api/v0/web/last-load",
             get(async |State(web): Api| axum::Json(web.last_load())),
         )
+        .route("/api/v0/web/goroutines/{*id}", post(goroutines))
         .with_state(web)
 }
 
@@ -100,6 +101,24 @@ async fn module(State(web): Api, Path(path): Path<String>) -> Response {
 
 async fn remote_module(State(web): Api, Path(path): Path<String>) -> Response {
     module_components(&path, |module| web.remote_components(module))
+}
+
+/// Requests the goroutine dump of a target, like `POST /api/v0/component/ID/goroutines`. This route is also below the
+/// path prefix of the page. Not in Alloy.
+async fn goroutines(State(web): Api, Path(id): Path<String>, RawQuery(query): RawQuery) -> Response {
+    let uri = format!("/goroutines?{}", query.unwrap_or_default());
+    let request = match http::Request::post(uri).body(Bytes::new()) {
+        Ok(request) => request,
+        Err(error) => return (StatusCode::BAD_REQUEST, format!("bad query: {error}\n")).into_response(),
+    };
+    match web.serve(&id, request) {
+        Some(answer) => answer.await.map(Body::from),
+        None => (
+            StatusCode::NOT_FOUND,
+            format!("there is no component `{id}` that scrapes goroutines\n"),
+        )
+            .into_response(),
+    }
 }
 
 /// Handles `MODULE/components`. The module's id may contain slashes.

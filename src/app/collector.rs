@@ -30,6 +30,7 @@ use alluvium_cluster::{Agent, Cluster};
 use alluvium_pipeline::check::settings::http::HttpSettings;
 use alluvium_pipeline::check::settings::remote::RemoteSettings;
 use alluvium_pipeline::component::Stability;
+use alluvium_pipeline::component::large_responses::LargeResponses;
 use alluvium_pipeline::component::live::LiveHub;
 use alluvium_pipeline::component::own_http::OwnHttp;
 use alluvium_pipeline::{Controller, LoggingSettings, Options};
@@ -147,10 +148,12 @@ fn controllers(
     flags: Settings,
 ) -> (Controller, Remote) {
     let (own_http, live) = (OwnHttp::new(&options.memory_address), LiveHub::default());
+    let large_responses = LargeResponses::default();
     let remote = Options {
         own_http: own_http.clone(),
         cluster: cluster.clone(),
         live: live.clone(),
+        large_responses: large_responses.clone(),
         module: MODULE.into(),
         ..engine(options, metrics.clone())
     };
@@ -171,6 +174,7 @@ fn controllers(
         own_http,
         cluster: cluster.clone(),
         live,
+        large_responses,
         ..engine(options, metrics.clone())
     };
     (Controller::new(alluvium_components::ALL, settings), remote)

@@ -15,6 +15,7 @@ use alluvium_lang::attribute::FromValue as _;
 use alluvium_lang::body::FromBody;
 use alluvium_lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
 use alluvium_lang::value::{Capsule, Number, Value};
+use alluvium_pipeline::component::large_responses::LargeResponses;
 use alluvium_pipeline::component::live::LiveHandle;
 use alluvium_pipeline::component::own_http::OwnHttp;
 use alluvium_pipeline::component::{
@@ -196,6 +197,7 @@ impl Recorder {
                 live: LiveHandle::detached(id),
                 own_http: OwnHttp::default(),
                 cluster: Cluster::default(),
+                large_responses: LargeResponses::default(),
                 in_flight: InFlight::default(),
             },
             exports,

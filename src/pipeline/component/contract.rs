@@ -15,6 +15,7 @@ use bytes::Bytes;
 
 use tokio_util::task::TaskTracker;
 
+use crate::component::large_responses::LargeResponses;
 use crate::component::live::LiveHandle;
 use crate::component::own_http::OwnHttp;
 use alluvium_base::{BoxFuture, Shutdown};
@@ -104,6 +105,8 @@ pub struct Context {
     pub own_http: OwnHttp,
     /// The collectors that share targets with this one, if any.
     pub cluster: Cluster,
+    /// Limits the large responses that all components together hold in memory.
+    pub large_responses: LargeResponses,
     /// Tasks that forward finished data, such as profiles that wait for a slow receiver. When the engine stops the
     /// component, it waits for these tasks after the component has ended, while the receivers still run.
     pub in_flight: InFlight,

@@ -10,6 +10,7 @@ mod contract;
 mod definition;
 mod erased;
 pub mod import;
+pub mod large_responses;
 pub mod live;
 pub mod own_http;
 

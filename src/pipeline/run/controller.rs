@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::check::catalog::Catalog;
 use crate::check::settings::logging::LoggingSettings;
+use crate::component::large_responses::LargeResponses;
 use crate::component::live::LiveHub;
 use crate::component::own_http::OwnHttp;
 use crate::component::{AnyDefinition, HealthState, Stability};
@@ -63,6 +64,8 @@ pub struct Options {
     pub own_http: OwnHttp,
     /// The collectors that share targets with this one.
     pub cluster: Cluster,
+    /// Limits the large responses of all components. Controllers of one process share it.
+    pub large_responses: LargeResponses,
     /// Hub of live debugging for all components.
     pub live: LiveHub,
     /// Id of the configuration, a prefix of the ids of its components. It is empty for the program's own configuration.
@@ -86,6 +89,7 @@ impl Options {
             on_remote: None,
             own_http: OwnHttp::default(),
             cluster: Cluster::default(),
+            large_responses: LargeResponses::default(),
             live: LiveHub::default(),
             module: Arc::default(),
         }
@@ -169,6 +173,7 @@ impl Controller {
                         names: Arc::default(),
                         own_http: options.own_http,
                         cluster: options.cluster,
+                        large_responses: options.large_responses,
                     },
                 },
                 on_logging: options.on_logging,

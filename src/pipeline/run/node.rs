@@ -16,6 +16,7 @@ use rand::RngExt as _;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::component::large_responses::LargeResponses;
 use crate::component::live::{LiveHandle, LiveHub};
 use crate::component::own_http::OwnHttp;
 use crate::component::{AnyComponent, AnyDefinition, ComponentError, Context, HealthState, InFlight, ValidArguments};
@@ -164,6 +165,8 @@ pub(crate) struct ContextParts {
     pub own_http: OwnHttp,
     /// The collectors that share targets with this one.
     pub cluster: Cluster,
+    /// Limits the large responses of all components.
+    pub large_responses: LargeResponses,
 }
 
 impl Shared {
@@ -254,6 +257,7 @@ impl Node {
             live: parts.live.handle(&id),
             own_http: parts.own_http.clone(),
             cluster: parts.cluster.clone(),
+            large_responses: parts.large_responses.clone(),
             in_flight: in_flight.clone(),
         };
         let component = definition.build(context, &arguments)?;

@@ -2,12 +2,15 @@
 //!
 //! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has its own loop, so a
 //! slow or dead target does not delay other targets. `sharing` removes the targets of other collectors, `target` builds
-//! URLs and labels, `scraper` is the loop, and `response` checks responses.
+//! URLs and labels, `scraper` is the loop, and `response` checks responses. `goroutines` fetches a full goroutine dump
+//! of a target if a user requests one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+use http::{Request, Response};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -21,7 +24,11 @@ use alluvium_pipeline::component::{Component, ComponentError, Context, Definitio
 use alluvium_wire::client::HttpClient;
 
 mod arguments;
+mod goroutines;
+#[cfg(test)]
+mod goroutines_tests;
 mod metrics;
+mod request;
 mod response;
 mod scrape_error;
 mod scraper;
@@ -33,6 +40,7 @@ mod target;
 mod tests;
 
 use arguments::{ScrapeArguments, Settings};
+use goroutines::{DumpError, GoroutineTarget};
 use metrics::ScrapeMetrics;
 use scraper::{Scraper, Stop, TargetState};
 use sharing::Shares;
@@ -60,7 +68,7 @@ struct Scrape {
     metrics: ScrapeMetrics,
     fanout: Arc<Fanout>,
     current: Mutex<ScrapeSettings>,
-    /// The running loops, for debug info.
+    /// The running loops, for debug info and goroutine dumps.
     running: Mutex<Vec<Shown>>,
     /// The distribution of the targets among collectors, for debug info.
     shares: Mutex<Shares>,
@@ -76,11 +84,13 @@ struct ScrapeSettings {
     generation: u64,
 }
 
-/// A running loop, for debug info.
+/// A running loop, for debug info and goroutine dumps.
 #[derive(Clone)]
 struct Shown {
     target: ScrapeTarget,
     state: Arc<Mutex<TargetState>>,
+    settings: Arc<Settings>,
+    client: HttpClient,
 }
 
 /// A running loop and the signals that end it.
@@ -172,6 +182,8 @@ impl Scrape {
                 let shown = Shown {
                     target: target.clone(),
                     state: Arc::default(),
+                    settings: current.arguments.settings.clone(),
+                    client: current.client.clone(),
                 };
                 let scraper = Scraper {
                     live: self.context.live.clone(),
@@ -209,6 +221,21 @@ impl Scrape {
             message += &format!(", {} targets are ignored: max_targets is {limit}", own.beyond);
         }
         (self.context.health)(health, message);
+    }
+
+    /// Returns the target whose goroutines a running loop scrapes from exactly this URL.
+    fn goroutine_target(&self, url: String) -> Result<GoroutineTarget, DumpError> {
+        let running = self.running.lock();
+        let has_url = |shown: &&Shown| shown.target.url.as_str() == url && shown.target.has_goroutines();
+        let Some(shown) = running.iter().find(has_url) else {
+            return Err(DumpError::UnknownTarget(url));
+        };
+        Ok(GoroutineTarget {
+            url: shown.target.url.clone(),
+            timeout: shown.settings.timeout,
+            client: shown.client.clone(),
+            own_http: self.context.own_http.clone(),
+        })
     }
 
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
@@ -292,7 +319,7 @@ impl Component<ScrapeArguments> for Scrape {
                 Value::string(time.to_rfc3339())
             });
             let labels = target::public_labels(&shown.target.labels).map(|(name, value)| (name, Value::String(value)));
-            Value::object([
+            let fields = [
                 ("job", Value::string(shown.target.labels.get("job").unwrap_or_default())),
                 ("url", Value::string(shown.target.url.as_str())),
                 ("health", Value::string(health)),
@@ -303,7 +330,12 @@ impl Component<ScrapeArguments> for Scrape {
                     "scrape_duration",
                     Value::string(alluvium_base::duration::format(state.duration)),
                 ),
-            ])
+            ];
+            let dump = shown
+                .target
+                .has_goroutines()
+                .then(|| ("goroutine_dump", Value::Bool(true)));
+            Value::object(fields.into_iter().chain(dump))
         };
         let running = self.running.lock().clone();
         let targets = ("targets", Value::array(running.iter().map(entry)));
@@ -313,5 +345,17 @@ impl Component<ScrapeArguments> for Scrape {
                 .into_iter()
                 .chain(clustering.map(|shown| ("clustering", shown))),
         )
+    }
+
+    /// Returns the full goroutine dump of a target, see [`goroutines`].
+    fn serve(&self, request: Request<Bytes>) -> Option<BoxFuture<'static, Response<Bytes>>> {
+        let target = goroutines::requested_url(&request).and_then(|url| self.goroutine_target(url));
+        if let Ok(target) = &target {
+            tracing::info!(component = %self.context.id, target = %target.url, "fetching a goroutine dump");
+        }
+        let large_responses = self.context.large_responses.clone();
+        Some(Box::pin(
+            async move { goroutines::respond(target, &large_responses).await },
+        ))
     }
 }

@@ -5,6 +5,7 @@
 //! the body must begin like protobuf.
 
 use bytes::Bytes;
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
 use alluvium_profile::legacy;
@@ -55,15 +56,21 @@ pub(super) async fn read(response: reqwest::Response, path: &str, max_bytes: usi
         BodyError::TooLong(max_bytes) => ResponseError::TooLarge(max_bytes),
         lost @ (BodyError::Lost(_) | BodyError::Encoding(_)) => ResponseError::Body(lost),
     })?;
-    if !status.is_success() {
-        let excerpt = match excerpt(&body) {
-            text if text.is_empty() => text,
-            text => format!(": {text}"),
-        };
-        return Err(ResponseError::Status(status.to_string(), excerpt));
-    }
+    check_status(status, &body)?;
     check(&body, path, &content_type)?;
     Ok(body)
+}
+
+/// Refuses a response with a status other than 2xx. The error contains the beginning of the body.
+pub(super) fn check_status(status: StatusCode, body: &[u8]) -> Result<(), ResponseError> {
+    if status.is_success() {
+        return Ok(());
+    }
+    let excerpt = match excerpt(body) {
+        text if text.is_empty() => text,
+        text => format!(": {text}"),
+    };
+    Err(ResponseError::Status(status.to_string(), excerpt))
 }
 
 /// Checks the bytes of a successful response.
@@ -133,7 +140,8 @@ fn is_protobuf_start(body: &[u8]) -> bool {
     })
 }
 
-fn excerpt(body: &[u8]) -> String {
+/// Returns the first words of a body, for an error.
+pub(super) fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(EXCERPT_BYTES)]);
     text.split_whitespace()
         .collect::<Vec<_>>()

@@ -14,6 +14,7 @@ use crate::common::passing::fanout::Fanout;
 use crate::common::passing::unpacked::unpack;
 use crate::pyroscope::scrape::arguments::Settings;
 use crate::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
+use crate::pyroscope::scrape::request;
 use crate::pyroscope::scrape::response::{self, ResponseError};
 use crate::pyroscope::scrape::scrape_error::ScrapeError;
 use crate::pyroscope::scrape::target::ScrapeTarget;
@@ -216,27 +217,12 @@ impl Scraper {
         let deadline = self.settings.deadline(&self.target.kind);
         let fetch = async {
             let url = &self.target.url;
-            let response = if self.own_http.is_at(url.host_str().unwrap_or_default(), url.port()) {
-                self.ask_own().await?
-            } else {
-                let request = self.client.get(url.clone()).await?;
-                request.send().await.map_err(ResponseError::Transport)?
-            };
+            let response = request::send(&self.client, &self.own_http, url).await?;
             let max_bytes = self.settings.limits.profile_bytes();
             Ok(response::read(response, url.path(), max_bytes).await?)
         };
         let timeout_error = |_| ResponseError::Timeout(alluvium_base::duration::format(deadline));
         tokio::time::timeout(deadline, fetch).await.map_err(timeout_error)?
-    }
-
-    /// Requests the profile from this program's own endpoints, without a socket. The request has the same credentials
-    /// as a request over the port.
-    async fn ask_own(&self) -> Result<reqwest::Response, ScrapeError> {
-        let url = &self.target.url;
-        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-        let mut request = http::Request::get(path).body(Bytes::new())?;
-        *request.headers_mut() = self.client.headers().await?;
-        Ok(self.own_http.send(request).await.into())
     }
 
     fn profile(&self, pprof: Bytes) -> RawProfile {

@@ -105,6 +105,11 @@ impl ScrapeTarget {
         Identity(self.labels.clone(), self.kind.clone(), self.url.clone())
     }
 
+    /// Returns true if the profile contains all goroutines. The target can then also write them as a dump.
+    pub(super) fn has_goroutines(&self) -> bool {
+        &*self.kind.kind == "goroutine" || self.url.path().ends_with("/goroutine")
+    }
+
     /// Returns a number that spreads the first scrapes of targets over the interval.
     pub(super) fn spread(&self) -> u64 {
         let text = format!("{}\0{}\0{}", self.labels, self.kind.kind, self.url);
