@@ -5,13 +5,21 @@
 //! Alluvium returns another status on purpose, the case is in [`DIFFERENT`] with the reason, and in `docs/http-api.md`.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
 
 use alluvium::server::ServerOptions;
 use alluvium_wire::connect::{self, Codec};
 use alluvium_wire::proto::{querier, types};
+use axum::body::Body as RequestBody;
+use hyper::body::Body as _;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use prost::Message;
 use serde_json::{Value, json};
-use tonic::Code;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tonic::{Code, Status};
 
 use crate::grpc::{frame, web};
 use crate::http_store::{CPU, Pushed, Site, push_some};
@@ -400,15 +408,74 @@ fn message(case: &Case) -> Option<Vec<u8>> {
     }
 }
 
+/// Response to a gRPC call.
+struct Answer {
+    /// The body: frames of messages.
+    body: Vec<u8>,
+    /// The status that ended the call.
+    status: Status,
+}
+
+/// Calls a URL by gRPC with this body. The status is in the trailers, or in the headers if there are no trailers.
+async fn grpc(client: &Client<HttpConnector, RequestBody>, url: &str, body: Vec<u8>) -> Answer {
+    let request = http::Request::post(url)
+        .header("content-type", "application/grpc")
+        .header("te", "trailers");
+    let request = request.body(RequestBody::from(body)).unwrap();
+    let (parts, mut incoming) = client.request(request).await.unwrap().into_parts();
+    assert_eq!(parts.status, 200, "{url}");
+    let (mut body, mut trailers) = (Vec::new(), None);
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut incoming).poll_frame(context)).await {
+        match frame.unwrap().into_data() {
+            Ok(data) => body.extend_from_slice(&data),
+            Err(frame) => trailers = frame.into_trailers().ok(),
+        }
+    }
+    let is_in_headers = parts.headers.contains_key("grpc-status");
+    assert_ne!(
+        is_in_headers,
+        trailers.is_some(),
+        "{url}: the status must be in one place"
+    );
+    let status = Status::from_header_map(trailers.as_ref().unwrap_or(&parts.headers));
+    Answer {
+        body,
+        status: status.expect("every response has a status"),
+    }
+}
+
+/// Returns a gRPC client over HTTP/2, or over HTTP/1.1 with trailers.
+fn grpc_client(is_http2: bool) -> Client<HttpConnector, RequestBody> {
+    Client::builder(TokioExecutor::new()).http2_only(is_http2).build_http()
+}
+
+#[tokio::test]
+async fn a_failing_status_behind_a_message_is_not_taken_for_a_success() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/any", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        // The request ends with the message `ask`.
+        while !request.ends_with(b"ask") {
+            assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0);
+        }
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/grpc\r\ntransfer-encoding: chunked\r\n\
+                    trailer: grpc-status\r\n\r\n";
+        let rest = "5\r\n\0\0\0\0\0\r\n0\r\ngrpc-status: 3\r\n\r\n";
+        stream.write_all(format!("{head}{rest}").as_bytes()).await.unwrap();
+        stream
+    });
+    let answer = grpc(&grpc_client(false), &url, frame(0, b"ask")).await;
+    assert_eq!((answer.body.len(), answer.status.code()), (5, Code::InvalidArgument));
+    drop(server.await.unwrap());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_question_of_the_matrix_has_the_same_outcome_over_grpc_and_grpc_web() {
     let site = Site::new(ServerOptions::default()).await;
     let pushed = push_some(&site).await;
-    let http2 = reqwest::Client::builder()
-        .no_proxy()
-        .http2_prior_knowledge()
-        .build()
-        .unwrap();
+    let clients = [true, false].map(grpc_client);
     let mut asked = 0;
     for case in all_cases(&pushed) {
         let Some(message) = message(&case) else { continue };
@@ -420,22 +487,12 @@ async fn every_question_of_the_matrix_has_the_same_outcome_over_grpc_and_grpc_we
         let body = frame(0, &message);
         let by_web = web(&site.server, &path(case.call), &[], body.clone()).await;
         assert_eq!(by_web.status, expected, "{} over gRPC-Web: {}", case.call, by_web.text);
-        let request = http2.post(format!("{}{}", site.server.url, path(case.call)));
-        let request = request
-            .header("content-type", "application/grpc")
-            .header("te", "trailers");
-        let response = request.body(body).send().await.unwrap();
-        assert_eq!(response.status(), 200);
-        // If the call fails, the status is in the headers. After a message, the status is in the trailers, which this
-        // client ignores.
-        let in_headers = response
-            .headers()
-            .get("grpc-status")
-            .map(|code| code.to_str().unwrap().parse::<i32>());
-        let answer = response.bytes().await.unwrap();
-        let found = in_headers.map_or(Code::Ok, |code| Code::from_i32(code.unwrap()));
-        assert_eq!(found, expected, "{} over gRPC", case.call);
-        assert_eq!(answer.is_empty(), expected != Code::Ok, "{} over gRPC", case.call);
+        for client in &clients {
+            let url = format!("{}{}", site.server.url, path(case.call));
+            let Answer { body, status } = grpc(client, &url, body.clone()).await;
+            assert_eq!(status.code(), expected, "{} over gRPC: {status:?}", case.call);
+            assert_eq!(body.is_empty(), expected != Code::Ok, "{} over gRPC", case.call);
+        }
     }
     // All cases except those that only JSON can express: two texts for each call, and four requests with times of a
     // wrong type.

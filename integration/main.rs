@@ -101,6 +101,8 @@ mod oracle;
 mod otlp;
 #[cfg(feature = "server")]
 mod outage;
+#[cfg(feature = "server")]
+mod outage_uploads;
 #[cfg(all(target_os = "linux", feature = "server"))]
 mod outside;
 #[cfg(feature = "server")]

@@ -31,8 +31,12 @@ fn three_mistakes_get_three_diagnostics_and_exit_code_one() {
     }
     assert!(errors.matches("error[E").count() >= 3, "{errors}");
 
-    let (ok, output, errors) = run(&["validate", "config/alloy-like.river"]);
+    let (ok, output, errors) = run(&["validate", "config/local.alloy"]);
     assert!(ok && output.is_empty() && errors.is_empty(), "{errors}");
+    // The only warnings name the deprecated function of the sample.
+    let (ok, _, errors) = run(&["validate", "config/alloy-like.river"]);
+    let counts = ["warning[", "warning[W0001]", "error["].map(|part| errors.matches(part).count());
+    assert!(ok && counts == [2, 2, 0], "{errors}");
 }
 
 #[test]

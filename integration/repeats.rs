@@ -23,7 +23,7 @@ use crate::program::{Address, Program, sql};
 const COUNT: &str = "SELECT count(*), sum(total) FROM profiles";
 
 /// Returns a profile with one sample of this value. The time is in Unix nanoseconds; 0 means that it is not known.
-fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
+pub(crate) fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {
             kind: "cpu",
@@ -42,7 +42,7 @@ fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
 }
 
 /// Returns number and total of the stored profiles.
-async fn stored(http: &reqwest::Client, url: &str) -> (u64, i64) {
+pub(crate) async fn stored(http: &reqwest::Client, url: &str) -> (u64, i64) {
     let rows = sql(http, url, COUNT).await;
     (rows[0][0].parse().unwrap(), rows[0][1].parse().unwrap_or_default())
 }
@@ -162,6 +162,62 @@ async fn the_services_of_an_export_that_were_stored_are_not_stored_again_because
         }
         // The limit allows the two series of the first service, and none of the others.
         assert_eq!(stored(&site.server.client, &site.server.url).await.0, 2, "{name}");
+    }
+}
+
+/// A speedscope file with two equal profiles of different names.
+const SPEEDSCOPE: &[u8] = br#"{
+    "$schema": "https://www.speedscope.app/file-format-schema.json",
+    "shared": {"frames": [{"name": "main"}, {"name": "work"}, {"name": "idle"}]},
+    "profiles": [
+        {"type": "sampled", "name": "a", "unit": "none", "startValue": 0, "endValue": 7,
+         "samples": [[0, 1], [0, 2]], "weights": [3, 4]},
+        {"type": "sampled", "name": "b", "unit": "none", "startValue": 0, "endValue": 7,
+         "samples": [[0, 1], [0, 2]], "weights": [3, 4]}
+    ]
+}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_with_an_id_is_stored_once_in_every_format() {
+    let site = Site::new(ServerOptions::default()).await;
+    let (http, url) = (&site.server.client, &site.server.url);
+    let now = now_ms();
+    let range = format!("from={}&until={}", now / 1000 - 10, now / 1000);
+    let upload = async |format: &str, id: &str, body: &[u8]| {
+        let request = site.server.post(&format!("/ingest?name=shop&format={format}&{range}"));
+        let request = request.header("x-alluvium-upload-id", id).body(body.to_vec());
+        assert_eq!(request.send().await.unwrap().status(), 200, "{format}");
+        stored(http, url).await
+    };
+    let pprof = profile("", "shop", now * 1_000_000, 7).pprof;
+    let undated = profile("", "shop", 0, 8).pprof;
+    let perf_script = b"app 1234/1240 [001] 12345.678901: 250000 cpu-clock:pppH: \n\t  401000 work+0x0 (/app)\n\n";
+    let bodies: [(&str, &[u8]); 7] = [
+        ("pprof", &pprof),
+        ("pprof", &undated),
+        ("groups", b"main;work 3\nmain;idle 4\nmain;wait;read 5\n"),
+        ("lines", b"main;work\nmain;idle\n"),
+        ("jfr", include_bytes!("fixtures/jfr/small.jfr")),
+        ("speedscope", SPEEDSCOPE),
+        ("perf_script", perf_script),
+    ];
+    for (format, body) in bodies {
+        let before = stored(http, url).await;
+        let first = upload(format, "7b1d", body).await;
+        assert!(first.0 > before.0, "{format}");
+        for _ in 0..3 {
+            assert_eq!(upload(format, "7b1d", body).await, first, "{format}");
+        }
+        // An upload with another id or without one is another upload.
+        let other = upload(format, "other", body).await;
+        assert_eq!(other.0 - first.0, first.0 - before.0, "{format}");
+        for count in [2, 3] {
+            assert_eq!(
+                upload(format, "", body).await.0 - first.0,
+                count * (first.0 - before.0),
+                "{format}"
+            );
+        }
     }
 }
 

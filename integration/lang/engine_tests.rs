@@ -468,8 +468,8 @@ async fn the_shipped_example_runs() {
         let (controller, stop) = (controller.clone(), stop.clone());
         async move { controller.run(stop).await }
     });
-    let text = std::fs::read_to_string("config/alloy-like.river").unwrap();
-    let sources = vec![("config/alloy-like.river".to_owned(), text)];
+    let text = std::fs::read_to_string("config/local.alloy").unwrap();
+    let sources = vec![("config/local.alloy".to_owned(), text)];
     controller.load(sources.clone()).await.unwrap();
     until("the target has arrived", || {
         let scrape = controller.component("pyroscope.scrape.go").unwrap();

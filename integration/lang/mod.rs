@@ -363,8 +363,12 @@ fn shipped_configurations_are_formatted_and_valid() {
             text,
             "{name} is not formatted"
         );
+        // The sample of published files uses `concat`, the deprecated name of `array.concat`, in two places.
+        let warnings = if name.ends_with("alloy-like.river") { 2 } else { 0 };
         let found = validate(&[(name, text)], alluvium_components::ALL, Stability::GenerallyAvailable);
-        assert!(found.is_empty(), "{}", found.render());
+        let rendered = found.render();
+        assert_eq!(found.len(), warnings, "{rendered}");
+        assert_eq!(rendered.matches("warning[W0001]").count(), warnings, "{rendered}");
     }
     assert!(count >= 2);
 }
@@ -373,11 +377,11 @@ fn shipped_configurations_are_formatted_and_valid() {
 fn the_twin_in_hcl_is_the_same_configuration() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
     let read = |name: &str| Source::new(name, std::fs::read_to_string(folder.join(name)).unwrap());
-    let (river, hcl) = (read("alloy-like.river"), read("alloy-like.hcl"));
+    let (river, hcl) = (read("local.alloy"), read("local.hcl"));
     let (of_river, of_hcl) = (alluvium_lang::parse(&river).0, alluvium_lang::parse(&hcl).0);
     // The comparison covers names, values and literals, but not positions and comments.
     assert_eq!(of_river, of_hcl);
-    let back = alluvium_lang::translate::to_alloy("alloy-like.hcl", hcl.text()).unwrap();
+    let back = alluvium_lang::translate::to_alloy("local.hcl", hcl.text()).unwrap();
     // The comments differ in the lines that name the files.
     let different = river
         .text()

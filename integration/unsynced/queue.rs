@@ -7,7 +7,8 @@
 //!
 //! A further test uses a full disk: a collector with two servers, one of them unavailable, accepts every push. The
 //! available server receives every profile. The other server, when it is available again, receives only the newest
-//! profiles, in order. The collector counts and logs the profiles that it does not deliver.
+//! profiles, in order. The collector counts and logs the profiles that it does not deliver. Another test uses a disk
+//! that is full before the queue has one whole segment.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -236,6 +237,60 @@ const TOGETHER: u64 = 16;
 /// Free space of the disk in bytes.
 const ROOM: usize = 32 << 20;
 
+/// Free space of a disk with room for less than one segment of a queue, in bytes.
+const LITTLE_ROOM: usize = 4 << 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_disk_with_room_for_less_than_a_segment_the_oldest_go_and_the_newest_stay() {
+    let (disk, mount_point, logs) = (Disk::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(_mounted) = super::mount(&disk, mount_point.path()) else {
+        return;
+    };
+    let sink = outage::Sink::default();
+    let url = sink.serve().await;
+    let (receiver, own, mut program) =
+        collector(&mount_point.path().join("data"), &[&url], &logs.path().join("log")).await;
+    disk.trouble(Trouble {
+        most_bytes: Some(disk.bytes() + LITTLE_ROOM),
+        ..Trouble::default()
+    });
+    let (pusher, pprof) = (pusher(&receiver), Bytes::from(vec![7; BYTES]));
+    let mut refusals = 0;
+    for number in 1..=PUSHES {
+        let profiles = [outage::numbered(number, &pprof)];
+        let deadline = Instant::now() + PATIENCE;
+        // The collector refuses a profile while it sends a part of its only segment. It may be sent again.
+        while let Err(error) = pusher.push(&profiles).await {
+            assert!(Instant::now() < deadline, "{number}: {error}\n{}", program.tail());
+            refusals += 1;
+        }
+    }
+    sink.is_there.store(true, Ordering::SeqCst);
+    sink.has(PUSHES, &mut program).await;
+    let taken = sink.taken();
+    assert!(taken.is_sorted_by(|left, right| left < right), "{taken:?}");
+    let lost = PUSHES - taken.len() as u64;
+    assert!(lost > 0 && taken.len() > 8, "{taken:?}");
+    let counted = dropped_on_disk(&own, &url).await;
+    assert_eq!(counted, lost + refusals, "{refusals} refusals, {taken:?}");
+}
+
+/// Returns the number of profiles that a collector dropped because of its disk, by its metrics.
+async fn dropped_on_disk(collector: &str, endpoint: &str) -> u64 {
+    let metrics = client()
+        .get(format!("http://{collector}/metrics"))
+        .send()
+        .await
+        .unwrap();
+    let metrics = metrics.text().await.unwrap();
+    let parts = ["by_reason_total{", "reason=\"disk\"", endpoint];
+    let line = metrics
+        .lines()
+        .find(|line| parts.iter().all(|part| line.contains(part)));
+    let line = line.unwrap_or_else(|| panic!("{metrics}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_full_disk_the_oldest_for_a_dead_endpoint_go_and_a_living_one_gets_everything() {
     let (disk, at, logs) = (Disk::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -266,14 +321,7 @@ async fn on_a_full_disk_the_oldest_for_a_dead_endpoint_go_and_a_living_one_gets_
     assert!(taken.is_sorted_by(|left, right| left < right), "{taken:?}");
     let lost = PUSHES - taken.len() as u64;
     assert!(lost > 0 && taken.len() > 16, "{taken:?}");
-    let metrics = client().get(format!("http://{own}/metrics")).send().await.unwrap();
-    let metrics = metrics.text().await.unwrap();
-    let parts = ["by_reason_total{", "reason=\"disk\"", &dead_url];
-    let counted = metrics
-        .lines()
-        .find(|line| parts.iter().all(|part| line.contains(part)));
-    let counted = counted.unwrap_or_else(|| panic!("{metrics}"));
-    assert!(counted.ends_with(&format!(" {lost}")), "{lost}: {counted}");
+    assert_eq!(dropped_on_disk(&own, &dead_url).await, lost);
     let said = std::fs::read_to_string(&log).unwrap();
     assert!(
         said.contains("the disk is full, the oldest queued profiles are dropped"),

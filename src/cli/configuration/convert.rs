@@ -16,7 +16,7 @@ use alluvium_lang::{Diagnostics, hcl, translate};
 /// Arguments of `alluvium convert`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  alluvium convert config/alloy-like.river\n  alluvium convert config/alloy-like.hcl \
+    after_help = "Examples:\n  alluvium convert config/local.alloy\n  alluvium convert config/local.hcl \
         --output config.alloy\n  alluvium convert --source-format conprof conprof.yaml"
 )]
 pub struct ConvertArgs {

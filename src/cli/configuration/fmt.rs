@@ -20,7 +20,7 @@ use alluvium_lang::Diagnostics;
 /// Arguments of `alluvium fmt`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  alluvium fmt config/alloy-like.river\n  alluvium fmt -w config\
+    after_help = "Examples:\n  alluvium fmt config/local.alloy\n  alluvium fmt -w config\
         \n  alluvium fmt --test --diff config"
 )]
 pub struct FmtArgs {

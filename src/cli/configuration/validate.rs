@@ -15,7 +15,7 @@ use alluvium_lang::{Diagnostics, catalogue, codes};
 /// Arguments of `alluvium validate`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  alluvium validate config/alloy-like.river\n  alluvium validate --explain E0301\n\
+    after_help = "Examples:\n  alluvium validate config/local.alloy\n  alluvium validate --explain E0301\n\
         \nThe exit code is 1 if there is an error. Every mistake is shown with its position."
 )]
 pub struct ValidateArgs {

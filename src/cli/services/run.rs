@@ -24,7 +24,7 @@ use alluvium_telemetry::logs::{LogHandle, Settings};
 /// Arguments of `alluvium run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  alluvium run config/alloy-like.river\n\nReload with SIGHUP or `curl -X POST \
+    after_help = "Example:\n  alluvium run config/local.alloy\n\nReload with SIGHUP or `curl -X POST \
         localhost:12345/-/reload`; a failed reload changes nothing."
 )]
 pub struct RunArgs {

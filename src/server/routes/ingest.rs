@@ -33,6 +33,7 @@ async fn accept(state: ServerState, request: Request<Body>) -> Result<(), Connec
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
     let query = IngestQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let upload_id = ingest::upload_id(&parts.headers)?;
     let content_type = parts
         .headers
         .get(CONTENT_TYPE)
@@ -43,7 +44,8 @@ async fn accept(state: ServerState, request: Request<Body>) -> Result<(), Connec
     let is_packed = |body: &[u8]| ingest::is_packed(&query, &content_type, body);
     let body = state.intake.read_upload(&parts.headers, body, limit, is_packed).await?;
     let body = (body.bytes, body.charge);
-    let (profiles, charge) = read_upload(&state, &tenant, body, content_type, Arc::new(query)).await?;
+    let (mut profiles, charge) = read_upload(&state, &tenant, body, content_type, Arc::new(query)).await?;
+    ingest::set_profile_ids(&mut profiles, &upload_id);
     let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
     match SinkError::joined(errors) {
         None => Ok(()),

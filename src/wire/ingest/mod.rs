@@ -15,6 +15,7 @@ mod spies;
 mod text;
 mod tree;
 mod trie;
+mod upload_id;
 
 use bytes::Bytes;
 
@@ -26,6 +27,7 @@ use alluvium_profile::{DecodedProfile, RawProfile};
 
 pub use format::{Opening, ReadError};
 pub use query::IngestQuery;
+pub use upload_id::{set_profile_ids, set_upload_id, upload_id};
 
 /// The supported formats. If a request names no format, the first format that detects its body is used.
 static FORMATS: [&Format; 8] = [

@@ -3,6 +3,8 @@
 //! The body stays unchanged, in any format. The URL parameter `name`, such as `shop{zone=eu}`, becomes labels, so that
 //! relabel rules can act on them.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
@@ -10,7 +12,7 @@ use alluvium_profile::Labels;
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::upload::Upload;
 use alluvium_wire::connect::ConnectError;
-use alluvium_wire::ingest::IngestQuery;
+use alluvium_wire::ingest::{self, IngestQuery};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -19,13 +21,15 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 pub(super) struct IngestRequest {
     /// The labels from the parameter `name`, with the labels that a server adds.
     pub labels: Labels,
+    /// Id that the sender assigned, if it is a collector; otherwise empty.
+    pub id: Arc<str>,
     /// The head of the upload: its query, content type and content encoding. It precedes the body in the bytes of the
     /// profile.
     pub head: Vec<u8>,
 }
 
 impl IngestRequest {
-    /// Reads query and headers. Returns an error for a name or time that no server accepts.
+    /// Reads query and headers. Returns an error for a name, time or id that no server accepts.
     pub(super) fn read(query: &str, headers: &HeaderMap, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = IngestQuery::parse(query, now_nanos)?;
         let header = |name| {
@@ -39,6 +43,7 @@ impl IngestRequest {
         );
         Ok(Self {
             labels: with_service(&Labels::from_pairs(read.labels).with(PROFILE_NAME, &read.app)),
+            id: ingest::upload_id(headers)?,
             head,
         })
     }

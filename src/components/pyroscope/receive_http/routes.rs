@@ -85,7 +85,7 @@ impl Handlers {
         self.metrics.count_received(1, pprof.len() - head_length);
         let profile = RawProfile {
             labels: request.labels,
-            id: "".into(),
+            id: request.id,
             pprof,
         };
         match SinkError::joined(self.forward(vec![profile]).await?) {

@@ -127,6 +127,23 @@ async fn an_upload_of_any_format_goes_on_as_it_came() {
 }
 
 #[tokio::test]
+async fn an_upload_keeps_the_id_that_another_collector_gave_it() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::open(sink.clone()).await;
+    let too_long = "x".repeat(129);
+    for (id, status) in [("7b1d", StatusCode::OK), (&*too_long, StatusCode::BAD_REQUEST)] {
+        let request = client()
+            .post(port.url("ingest?name=shop"))
+            .header("x-alluvium-upload-id", id);
+        assert_eq!(request.body("a;b 1").send().await.unwrap().status(), status);
+    }
+    assert_eq!(port.post("ingest?name=shop", "", "a;b 1").await.0, StatusCode::OK);
+    let ids: Vec<Arc<str>> = sink.profiles().into_iter().map(|profile| profile.id).collect();
+    assert_eq!(ids, ["7b1d".into(), Arc::from("")]);
+    port.running.stop().await;
+}
+
+#[tokio::test]
 async fn a_push_in_either_form_and_compressed_becomes_profiles() {
     let sink = Arc::new(Collector::default());
     let port = Port::open(sink.clone()).await;

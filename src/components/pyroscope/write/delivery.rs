@@ -19,6 +19,7 @@ use alluvium_profile::upload::Upload;
 use alluvium_profile::{RawProfile, SinkError};
 use alluvium_wire::call::{CallError, Caller};
 use alluvium_wire::client::HttpClient;
+use alluvium_wire::ingest;
 use alluvium_wire::push::PushClient;
 use alluvium_wire::queue_report::QUEUE_HEADER;
 use alluvium_wire::refusals::{self, Refused};
@@ -79,7 +80,9 @@ impl Delivery {
         let started = Instant::now();
         let (answer, bytes) = match &parcel.content {
             Content::Push(profiles) => (PushClient::new(caller).push(profiles).await, bytes_of(profiles)),
-            Content::Upload(upload, query) => (self.ingest(caller, upload, query).await, upload.body.len()),
+            Content::Upload { upload, query, id } => {
+                (ingest_upload(caller, upload, query, id).await, upload.body.len())
+            }
         };
         let duration = started.elapsed();
         sending.metrics.latency.observe(duration.as_secs_f64());
@@ -116,23 +119,25 @@ impl Delivery {
         tell(LiveOutcome::Bad(word, failure.message.clone()));
         Outcome::Failed(failure)
     }
+}
 
-    /// Sends the unchanged body of an upload to `/ingest`. `query` contains the upload's name, which holds the labels.
-    async fn ingest(&self, caller: Caller, upload: &Upload, query: &str) -> Result<(), CallError> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [
-            (CONTENT_TYPE, &upload.content_type),
-            (CONTENT_ENCODING, &upload.content_encoding),
-        ] {
-            if !value.is_empty()
-                && let Ok(value) = value.parse()
-            {
-                headers.insert(name, value);
-            }
+/// Sends the unchanged body of an upload to `/ingest`. `query` contains the upload's name, which holds the labels. A
+/// server that stores an upload remembers its `id` and does not store the same upload again.
+async fn ingest_upload(caller: Caller, upload: &Upload, query: &str, id: &str) -> Result<(), CallError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        (CONTENT_TYPE, &upload.content_type),
+        (CONTENT_ENCODING, &upload.content_encoding),
+    ] {
+        if !value.is_empty()
+            && let Ok(value) = value.parse()
+        {
+            headers.insert(name, value);
         }
-        let caller = caller.with_query(query);
-        caller.post("ingest", headers, upload.body.clone()).await.map(drop)
     }
+    ingest::set_upload_id(&mut headers, id);
+    let caller = caller.with_query(query);
+    caller.post("ingest", headers, upload.body.clone()).await.map(drop)
 }
 
 /// Joins the outcomes of several parcels. Each outcome is paired with the positions of the parcel's profiles in the

@@ -29,8 +29,14 @@ pub(super) struct Parcel {
 pub(super) enum Content {
     /// A push of these profiles, in the order of `indices`.
     Push(Vec<RawProfile>),
-    /// An upload for `/ingest`, and the query that contains its name.
-    Upload(Upload, String),
+    /// An upload for `/ingest`.
+    Upload {
+        upload: Upload,
+        /// The query, which contains the upload's name.
+        query: String,
+        /// Id by which a server recognizes an upload that is sent again.
+        id: Arc<str>,
+    },
 }
 
 /// Positions in the batch, and the profiles at these positions.
@@ -47,7 +53,11 @@ pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<P
             parcels.push(Parcel {
                 indices: vec![index],
                 tenant,
-                content: Content::Upload(upload.clone(), query(&upload, &sent)),
+                content: Content::Upload {
+                    query: query(&upload, &sent),
+                    upload,
+                    id: profile.id.clone(),
+                },
             });
         } else {
             let (indices, push) = pushes.entry(tenant).or_default();
@@ -132,7 +142,7 @@ mod tests {
     fn a_batch_becomes_a_push_a_tenant_and_each_upload() {
         let profile = |tenant: &str, bytes: Vec<u8>| RawProfile {
             labels: Labels::from_pairs([("__name__", "cpu"), ("__team__", tenant)]),
-            id: "".into(),
+            id: "7b1d".into(),
             pprof: bytes.into(),
         };
         let upload = || Upload::head("format=jfr", "", "");
@@ -146,13 +156,15 @@ mod tests {
             .iter()
             .map(|parcel| match &parcel.content {
                 Content::Push(push) => format!("{:?} {:?} push of {}", parcel.indices, parcel.tenant, push[0].labels),
-                Content::Upload(_, query) => format!("{:?} {:?} {query}", parcel.indices, parcel.tenant),
+                Content::Upload { query, id, .. } => {
+                    format!("{:?} {:?} {query} with the id {id}", parcel.indices, parcel.tenant)
+                }
             })
             .collect();
         assert_eq!(
             shown,
             [
-                r#"[1] Some("a") name=cpu&format=jfr"#,
+                r#"[1] Some("a") name=cpu&format=jfr with the id 7b1d"#,
                 r#"[2] None push of {__name__="cpu"}"#,
                 r#"[0, 3] Some("b") push of {__name__="cpu"}"#,
             ]

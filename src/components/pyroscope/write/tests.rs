@@ -102,13 +102,19 @@ async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: B
 }
 
 /// Accepts all uploads except those with the name `bad`.
-async fn ingest(State(endpoint): State<Arc<Endpoint>>, RawQuery(query): RawQuery, body: Bytes) -> StatusCode {
+async fn ingest(
+    State(endpoint): State<Arc<Endpoint>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
     let query = query.unwrap_or_default();
     if query.starts_with("name=bad") {
         return StatusCode::UNPROCESSABLE_ENTITY;
     }
     assert_eq!(body, "a;b");
-    endpoint.accepted.lock().push((query, String::new()));
+    let id = headers["x-alluvium-upload-id"].to_str().unwrap().to_owned();
+    endpoint.accepted.lock().push((query, id));
     StatusCode::OK
 }
 
@@ -654,8 +660,12 @@ async fn an_upload_that_is_refused_is_dropped_and_takes_nothing_with_it() {
         id: "".into(),
         pprof: [Upload::head("format=lines", "", ""), b"a;b".to_vec()].concat().into(),
     };
-    // One of three uploads gets 422. A push is in the same batch.
-    let batch = vec![upload("good"), upload("bad"), profile("s0000"), upload("better")];
+    // One of three uploads gets 422. A push is in the same batch. One upload has the id of another collector.
+    let forwarded = RawProfile {
+        id: "7b1d".into(),
+        ..upload("better")
+    };
+    let batch = vec![upload("good"), upload("bad"), profile("s0000"), forwarded];
     assert!(recorder.receiver().append(batch).await.is_empty());
     eventually("all", || {
         metric(&recorder, "pyroscope_write_sent_profiles_total{") == 3.0
@@ -668,6 +678,10 @@ async fn an_upload_that_is_refused_is_dropped_and_takes_nothing_with_it() {
     let mut names = endpoint.services();
     names.sort();
     assert_eq!(names, ["name=better&format=lines", "name=good&format=lines", "s0000"]);
+    for (name, id) in endpoint.accepted.lock().iter() {
+        let is_forwarded = name.starts_with("name=better");
+        assert!(if is_forwarded { id == "7b1d" } else { id.len() == 36 }, "{name}: {id}");
+    }
     running.stop().await;
 }
 

@@ -2,11 +2,10 @@
 //!
 //! In: profiles, and endpoints with their settings. Out: requests, which the [`Deliver`] of each endpoint makes. A
 //! producer waits only for the disk, never for an endpoint. Every endpoint receives every profile, independently of the
-//! other endpoints. `queue` stores the profiles, and `sender` sends them. This module does not depend on a protocol.
+//! other endpoints. `storing` appends to the queues, `queue` stores the profiles, and `sender` sends them. This module
+//! does not depend on a protocol.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -31,11 +30,11 @@ mod metrics;
 mod queue;
 mod sender;
 mod settings;
+mod storing;
 
 use gauges::QueueGauges;
 use metrics::OutboxMetrics;
-use queue::record::Encoded;
-use queue::{Appending, Queue, record};
+use queue::Queue;
 use sender::{EndpointState, Sender};
 
 pub(crate) use arguments::QueueArguments;
@@ -273,7 +272,7 @@ impl Outbox {
             let writer = writers.acquire_owned().await;
             tokio::task::spawn_blocking(move || {
                 let _writer = writer;
-                store(&endpoints, &profiles)
+                storing::store(endpoints.iter().map(|endpoint| &*endpoint.sender).collect(), &profiles)
             })
             .await
         });
@@ -379,65 +378,6 @@ async fn sync_always(sender: Arc<Sender>) {
             );
         }
     }
-}
-
-/// Appends to all queues, or to none if one of them fails, so that a retry of the producer creates no duplicates. The
-/// profiles are encoded once for all queues.
-fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
-    let encoded = record::encode(profiles, queue::now_ms());
-    let mut senders: Vec<&Sender> = endpoints.iter().map(|endpoint| &*endpoint.sender).collect();
-    // Every caller locks the queues in the same order, whatever the order of its endpoints.
-    senders.sort_by_key(|sender| Arc::as_ptr(&sender.queue));
-    let (failed, error) = loop {
-        match append(&senders, &encoded) {
-            Ok(()) => return None,
-            // While the disk is full, the oldest profiles of the largest queue are dropped: the queue of a dead
-            // endpoint must not use the space of the other queues.
-            Err((_, error)) if is_want_of_room(&error) && make_room(&senders) => {}
-            Err(failed) => break failed,
-        }
-    };
-    let bytes: u64 = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
-    for sender in &senders {
-        sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
-    }
-    let message = format!(
-        "cannot queue profiles for endpoint {}: {error}",
-        failed.settings.endpoint
-    );
-    Some(SinkError::new(SinkErrorKind::Unavailable, message))
-}
-
-/// Writes to every queue. Completes the appends only if all writes succeed.
-fn append<'a>(senders: &[&'a Sender], encoded: &Encoded) -> Result<(), (&'a Sender, io::Error)> {
-    let mut written = Vec::with_capacity(senders.len());
-    for sender in senders {
-        written.push(sender.queue.begin(encoded).map_err(|error| (*sender, error))?);
-    }
-    written.into_iter().for_each(Appending::finish);
-    senders.iter().for_each(|sender| sender.queue.sync_much());
-    Ok(())
-}
-
-fn is_want_of_room(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-}
-
-/// Drops the oldest profiles of the largest queue in which profiles can be dropped. Returns false if there is no such
-/// queue.
-fn make_room(senders: &[&Sender]) -> bool {
-    let mut senders = senders.to_vec();
-    senders.sort_by_cached_key(|sender| Reverse(sender.queue.waiting().bytes));
-    senders.into_iter().any(|sender| {
-        let Some(dropped) = sender.queue.make_room() else {
-            return false;
-        };
-        tracing::warn!(
-            component = %sender.live.id(), endpoint = %sender.settings.endpoint, profiles = dropped,
-            "the disk is full, the oldest queued profiles are dropped"
-        );
-        true
-    })
 }
 
 /// Returns the folder name of an endpoint's queue: readable, and different for different endpoints. It depends only on

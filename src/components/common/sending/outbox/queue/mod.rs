@@ -210,6 +210,23 @@ impl Queue {
     pub(super) fn make_room(&self) -> Option<u64> {
         let mut state = self.state.lock();
         let number = state.oldest_at_rest()?;
+        self.delete(&mut state, number)
+    }
+
+    /// Frees space for `encoded`: deletes the segment that is being written. It contains the oldest profiles if no
+    /// other segment is at rest. Counts its profiles as dropped and returns their number. Returns `None` and deletes
+    /// nothing if profiles of the segment are being sent, or if the segment is smaller than `encoded`. Blocks on the
+    /// disk.
+    pub(super) fn make_room_for(&self, encoded: &Encoded) -> Option<u64> {
+        let mut state = self.state.lock();
+        let needed_bytes = segment::MAGIC.len() + encoded.bytes.len();
+        let number = state.close_written(needed_bytes as u64)?;
+        self.delete(&mut state, number)
+    }
+
+    /// Deletes a segment that is neither being sent nor written to. Counts its profiles as dropped and returns their
+    /// number.
+    fn delete(&self, state: &mut State, number: u64) -> Option<u64> {
         fs::remove_file(segment_path(&self.folder, number)).ok()?;
         let dropped = state.drop_segment(number);
         for entry in &dropped {
@@ -217,7 +234,7 @@ impl Queue {
         }
         // If the position cannot be saved for lack of space, a restart does not find the deleted segment and continues
         // with the next segment.
-        let _ = self.save(&mut state);
+        let _ = self.save(state);
         Some(dropped.len() as u64)
     }
 

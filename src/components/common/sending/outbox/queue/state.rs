@@ -18,6 +18,10 @@ use alluvium_base::segment;
 
 /// Size in bytes at which a segment is closed. Disk space is freed in steps of this size.
 pub(super) const SEGMENT_BYTES: u64 = 8 << 20;
+/// Minimum size in bytes at which a segment is closed after the disk was full.
+const SMALL_SEGMENT_BYTES: u64 = 64 << 10;
+/// Number of small segments that a full disk should have room for, so that little is dropped at a time.
+const SMALL_SEGMENTS: u64 = 8;
 
 /// Limits of a queue in bytes and age.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +43,9 @@ pub(super) struct State {
     /// Segments, oldest first. If `is_writing` is true, new records are written to the last segment.
     pub(super) segments: VecDeque<Segment>,
     pub(super) is_writing: bool,
+    /// Size in bytes at which a segment is closed. Less than [`SEGMENT_BYTES`] after the only segment was dropped on a
+    /// full disk, until all profiles have been sent.
+    segment_bytes: u64,
     pub(super) next_segment: u64,
     pub(super) next_id: u64,
     pub(super) saved: Cursor,
@@ -77,6 +84,7 @@ impl State {
             bytes: 0,
             segments: VecDeque::new(),
             is_writing: false,
+            segment_bytes: SEGMENT_BYTES,
             next_segment: saved.segment + 1,
             next_id: 0,
             saved,
@@ -163,13 +171,11 @@ impl State {
 
     /// Writes framed records to the current segment or a new one. Returns the offset at which they start.
     pub(super) fn write(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<u64> {
-        let is_full = self
-            .segments
-            .back()
-            .is_none_or(|segment| segment.bytes >= SEGMENT_BYTES);
+        // Segments grow with the queue, which bounds the number of open files.
+        let full_bytes = self.segment_bytes.max(self.bytes / SMALL_SEGMENTS).min(SEGMENT_BYTES);
+        let is_full = self.segments.back().is_none_or(|segment| segment.bytes >= full_bytes);
         if !self.is_writing || is_full {
-            if self.is_writing
-                && self.unsynced > 0
+            if self.unsynced > 0
                 && let Some(segment) = self.segments.back()
             {
                 // A closed segment is always synced, so that `sync` needs to handle only the last segment.
@@ -246,6 +252,9 @@ impl State {
                 self.entries.push_front(entry);
             }
         }
+        if self.entries.is_empty() {
+            self.segment_bytes = SEGMENT_BYTES;
+        }
     }
 
     /// Reduces the totals by an entry that is no longer in `entries`.
@@ -258,11 +267,34 @@ impl State {
 
     /// Returns the number of the oldest segment that is neither being sent nor written to.
     pub(super) fn oldest_at_rest(&self) -> Option<u64> {
-        let sent = self.in_flight.checked_sub(1).and_then(|last| self.entries.get(last));
-        let sent = sent.map(|entry| entry.segment);
-        let written = self.is_writing.then(|| self.next_segment - 1);
+        let (sent, written) = (self.sent_segment(), self.written_segment());
         let mut numbers = self.segments.iter().map(|segment| segment.number);
         numbers.find(|number| sent.is_none_or(|sent| *number > sent) && Some(*number) != written)
+    }
+
+    /// Closes the segment that is being written, and returns its number. The next write starts a smaller segment.
+    /// Returns `None` and closes nothing if the segment contains profiles that are being sent, or less than `min_bytes`
+    /// bytes.
+    pub(super) fn close_written(&mut self, min_bytes: u64) -> Option<u64> {
+        let number = self.written_segment()?;
+        let segment = self.segments.back()?;
+        if self.sent_segment() == Some(number) || segment.bytes < min_bytes {
+            return None;
+        }
+        self.segment_bytes = (segment.bytes / SMALL_SEGMENTS).clamp(SMALL_SEGMENT_BYTES, SEGMENT_BYTES);
+        self.is_writing = false;
+        Some(number)
+    }
+
+    /// Returns the number of the last segment with profiles that are being sent.
+    fn sent_segment(&self) -> Option<u64> {
+        let last = self.entries.get(self.in_flight.checked_sub(1)?);
+        last.map(|entry| entry.segment)
+    }
+
+    /// Returns the number of the segment that is being written.
+    fn written_segment(&self) -> Option<u64> {
+        self.is_writing.then(|| self.next_segment - 1)
     }
 
     /// Removes a segment from the index, and returns its waiting entries.
@@ -271,6 +303,10 @@ impl State {
             self.entries.drain(..).partition(|entry| entry.segment == number);
         self.entries = kept.into();
         self.bytes -= dropped.iter().map(|entry| u64::from(entry.length)).sum::<u64>();
+        if self.segments.back().is_some_and(|segment| segment.number == number) {
+            // Only the last segment has unsynced bytes.
+            self.unsynced = 0;
+        }
         self.segments.retain(|segment| segment.number != number);
         dropped
     }

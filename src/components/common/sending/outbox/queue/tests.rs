@@ -179,6 +179,50 @@ fn room_is_made_by_the_oldest_that_is_neither_sent_nor_written_now() {
 }
 
 #[test]
+fn the_only_segment_goes_when_nothing_of_it_is_sent_and_from_then_on_little_goes_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = metrics();
+    let queue = Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap();
+    append(&queue, 0..6, 1000);
+    assert_eq!(queue.make_room(), None, "the segment is being written");
+    let next = record::encode(&[profile(6, 1000)], now_ms());
+    queue.take(u64::MAX, 2);
+    assert_eq!(queue.make_room_for(&next), None, "a part of it is being sent");
+    queue.finish(&[]);
+    let large = record::encode(&[profile(6, 10_000)], now_ms());
+    assert_eq!(queue.make_room_for(&large), None, "it is smaller than the new profile");
+    assert_eq!((queue.waiting().profiles, metrics.totals().1), (6, 0));
+    assert_eq!(queue.make_room_for(&next), Some(6));
+    assert_eq!((queue.waiting(), metrics.totals().1), (super::Waiting::default(), 6));
+    append(&queue, 6..7, 1000);
+    append(&queue, 7..39, 16 << 10);
+    assert_eq!(queue.make_room(), Some(5), "the first segment of 64 KiB");
+    drop(queue);
+    // After a restart, the dropped profiles are not found.
+    let queue = open(folder.path());
+    assert_eq!(drain(&queue), (11..39).collect::<Vec<_>>());
+}
+
+#[test]
+fn segments_of_a_queue_that_was_dropped_grow_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = open(folder.path());
+    append(&queue, 0..6, 1000);
+    let next = record::encode(&[profile(6, 1000)], now_ms());
+    assert_eq!(queue.make_room_for(&next), Some(6));
+    append(&queue, 6..6 + 2048, 16 << 10);
+    let files = fs::read_dir(folder.path()).unwrap().count();
+    assert!((16..64).contains(&files), "{files}");
+    assert_eq!(drain(&queue).len(), 2048);
+    append(&queue, 0..40, 16 << 10);
+    assert_eq!(
+        queue.make_room(),
+        None,
+        "after the queue was empty, segments are large again"
+    );
+}
+
+#[test]
 fn what_is_too_old_goes() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = metrics();

@@ -1,9 +1,9 @@
 // Profiles of Go programs, from their pprof endpoints into Alluvium (or Pyroscope).
 //
-//   alluvium serve                          stores and shows them, on http://localhost:4040
-//   alluvium run config/alloy-like.hcl      collects them
+//   alluvium serve                    stores and shows them, on http://localhost:4040
+//   alluvium run config/local.hcl     collects them
 //
-// This is alloy-like.river in HCL. After a change, reload the running collector:
+// This is local.alloy in HCL. After a change, reload the running collector:
 // `curl -X POST localhost:12345/-/reload`. A file with a mistake is not applied.
 
 logging {
