@@ -11,14 +11,13 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 
-use crate::compression::CompressionError;
 use crate::error_detail::ErrorDetail;
 use crate::json::{self, FromJson, ToJson};
 pub(crate) use alluvium_base::encoding::accepts;
 
 mod response;
 
-pub use crate::compression::Compression;
+pub use crate::compression::{Compression, CompressionError};
 pub use response::log;
 
 /// Maximum number of digits of a timeout in milliseconds.

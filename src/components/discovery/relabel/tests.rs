@@ -42,6 +42,23 @@ async fn targets_are_relabeled_again_on_every_update() {
     running.stop().await;
 }
 
+#[tokio::test]
+async fn a_label_with_an_empty_value_is_missing_for_the_rules_and_in_the_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.relabel.test", folder.path());
+    let map = Body::new()
+        .text("action", "labelmap")
+        .text("regex", "port_(.+)")
+        .text("replacement", "$1");
+    let body = Body::new()
+        .block("rule", map)
+        .block("rule", rule("keep", "port_name", ""))
+        .with("targets", targets(&[&[("pod", "a"), ("port_name", ""), ("name", "x")]]));
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    assert_eq!(recorder.exported_targets("output"), ["{name=x,pod=a}"]);
+    running.stop().await;
+}
+
 #[test]
 fn a_wrong_rule_is_refused_before_anything_is_built() {
     let body = Body::new()

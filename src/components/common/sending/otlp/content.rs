@@ -11,7 +11,7 @@ use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use alluvium_profile::pprof::{self, DecodeError, GzipError};
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind};
-use alluvium_wire::connect::{Compression, ConnectError};
+use alluvium_wire::connect::{Compression, CompressionError, ConnectError};
 use alluvium_wire::ingest::{self, IngestQuery, Opening, ReadError};
 use alluvium_wire::otlp::{Exported, to_request};
 use alluvium_wire::refusals::Refused;
@@ -39,6 +39,8 @@ enum OpenError {
     /// The content or the query of an upload is invalid.
     #[error(transparent)]
     Upload(#[from] ConnectError),
+    #[error(transparent)]
+    Compression(#[from] CompressionError),
     #[error("the upload is larger than {MAX_PROFILE_BYTES} bytes")]
     LargeUpload,
     #[error("the profile is larger than {MAX_PROFILE_BYTES} bytes")]
