@@ -197,6 +197,27 @@ scrape_configs:
 }
 
 #[test]
+fn a_file_may_have_any_number_of_lines_of_comment() {
+    let comments = "  # a line of comment\n".repeat(500);
+    let job = format!(
+        "scrape_configs:\n{comments}- job_name: a\n  static_configs:\n{comments}  - targets: ['localhost:1']\n"
+    );
+    for format in [Format::Conprof, Format::Parca, Format::Prometheus] {
+        assert!(convert(format, &job).unwrap().text.contains("localhost:1"));
+    }
+    let pod = format!(
+        "kind: Pod\nmetadata:\n{comments}  name: shop\n  annotations:\n{comments}    coroot.com/profile-scrape: 'true'\n"
+    );
+    let pod = format!("{pod}    coroot.com/profile-port: '6060'\n{comments}");
+    assert!(
+        convert(Format::Coroot, &pod)
+            .unwrap()
+            .text
+            .contains("discovery.profiles")
+    );
+}
+
+#[test]
 fn every_key_that_cannot_be_said_is_a_problem_with_its_path() {
     let yaml = "
 scrape_configs:
