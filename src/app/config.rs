@@ -345,6 +345,13 @@ mod tests {
     }
 
     #[test]
+    fn sections_may_have_any_number_of_lines_of_comment() {
+        let comments = "  # one_key: 1\n\n".repeat(500);
+        let text = format!("api:\n{comments}server:\n{comments}limits:\n{comments}  max_profile_size_bytes: 1000\n");
+        assert_eq!(parse(&text).unwrap().limits.max_profile_size_bytes, Some(1000));
+    }
+
+    #[test]
     fn a_misspelt_key_is_refused() {
         assert!(parse("limitz: {}\n").unwrap_err().to_string().contains("limitz"));
     }

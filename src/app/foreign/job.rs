@@ -28,11 +28,12 @@ const NOT_OF_PROFILES: [&str; 9] = [
 ];
 /// Keys of a Prometheus job that concern only metrics. Keys that begin with one of [`OF_METRICS_PREFIXES`] concern only
 /// metrics too.
-const OF_METRICS: [&str; 14] = [
+const OF_METRICS: [&str; 16] = [
     "always_scrape_classic_histograms",
     "body_size_limit",
     "convert_classic_histograms_to_nhcb",
     "enable_compression",
+    "extra_scrape_metrics",
     "fallback_scrape_protocol",
     "honor_labels",
     "honor_timestamps",
@@ -41,10 +42,24 @@ const OF_METRICS: [&str; 14] = [
     "metrics_path",
     "sample_limit",
     "scrape_failure_log_file",
+    "scrape_native_histograms",
     "scrape_protocols",
     "track_timestamps_staleness",
 ];
 const OF_METRICS_PREFIXES: [&str; 4] = ["label_", "metric_name_", "native_histogram_", "scrape_classic_"];
+/// Keys of HTTP clients and discoveries that name one file. A relative path is relative to the folder of the
+/// configuration.
+const FILES: [&str; 9] = [
+    "bearer_token_file",
+    "ca_file",
+    "cert_file",
+    "client_secret_file",
+    "credentials_file",
+    "key_file",
+    "kubeconfig_file",
+    "password_file",
+    "username_file",
+];
 /// Maximum size in bytes of all static targets of a file together, written as Alloy text.
 const MAX_TARGET_BYTES: usize = 32 << 20;
 /// Labels that conprof and Parca add to a target for each of its profiles before they apply the relabel rules.
@@ -225,7 +240,7 @@ impl<'a> Jobs<'a> {
                 self.findings.problem(&path, "must be a mapping");
                 continue;
             };
-            let item = self.with_whole_paths(kind, item);
+            let item = with_bearer_token(definition.arguments(), self.with_whole_paths(kind, item));
             let label = self.label(&component, job);
             self.out.open(&component, Some(&label));
             blocks::body(
@@ -240,10 +255,11 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Returns a `file_sd_configs` item with relative paths resolved against the folder of the configuration, as in
+    /// Returns the item of a discovery with relative paths resolved against the folder of the configuration, as in
     /// Prometheus.
     fn with_whole_paths(&self, kind: &str, item: &Map<String, Value>) -> Map<String, Value> {
         let mut item = item.clone();
+        self.resolve_files(&mut item);
         if let Some(Value::Array(files)) = item.get_mut("files").filter(|_| kind == "file") {
             for file in files {
                 if let Some(path) = file.as_str() {
@@ -252,6 +268,19 @@ impl<'a> Jobs<'a> {
             }
         }
         item
+    }
+
+    /// Resolves the values of [`FILES`], at any depth, against the folder of the configuration.
+    fn resolve_files(&self, mapping: &mut Map<String, Value>) {
+        for (key, value) in mapping.iter_mut() {
+            match value {
+                Value::Object(inner) => self.resolve_files(inner),
+                Value::String(path) if FILES.contains(&&**key) && !path.is_empty() => {
+                    *path = self.folder.join(&*path).to_string_lossy().into_owned();
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Writes a `discovery.relabel` and returns an expression for its output.
@@ -290,7 +319,8 @@ impl<'a> Jobs<'a> {
             .get("profiling_config")
             .filter(|_| self.format != Format::Prometheus);
         let kinds = Kinds::new(self.format, (&kinds_path, kinds), self.findings);
-        let rest = self.rest(path, job);
+        let mut rest = self.rest(path, job);
+        self.resolve_files(&mut rest);
         self.out.open("pyroscope.scrape", Some(&label));
         self.out.attribute("targets", targets);
         self.out.attribute("forward_to", "[pyroscope.write.default.receiver]");
@@ -364,6 +394,42 @@ impl<'a> Jobs<'a> {
         }
         label
     }
+}
+
+/// Returns the item of a discovery with its `authorization` as `bearer_token` or `bearer_token_file`, if the component
+/// has these arguments but no block `authorization`. Prometheus sends the same header for both.
+fn with_bearer_token(schema: &Schema, mut item: Map<String, Value>) -> Map<String, Value> {
+    if let Some(token) = bearer_token(schema, &item) {
+        item.remove("authorization");
+        item.extend(token);
+    }
+    item
+}
+
+fn bearer_token(schema: &Schema, item: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let has_block = schema.blocks.iter().any(|block| block.name == "authorization");
+    let has_token = schema
+        .attributes
+        .iter()
+        .any(|attribute| attribute.name == "bearer_token");
+    if has_block || !has_token {
+        return None;
+    }
+    let mut token = Map::new();
+    for (key, value) in item.get("authorization")?.as_object()? {
+        let argument = match (&**key, value) {
+            ("credentials", _) => "bearer_token",
+            ("credentials_file", _) => "bearer_token_file",
+            ("type", Value::Null) => continue,
+            ("type", Value::String(scheme)) if scheme.eq_ignore_ascii_case("bearer") => continue,
+            _ => return None,
+        };
+        if item.contains_key(argument) {
+            return None;
+        }
+        token.insert(argument.to_owned(), value.clone());
+    }
+    Some(token)
 }
 
 fn schema_of(component: &str) -> &'static Schema {

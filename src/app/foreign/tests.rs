@@ -197,6 +197,90 @@ scrape_configs:
 }
 
 #[test]
+fn settings_of_histograms_are_left_out() {
+    for key in [
+        "scrape_native_histograms",
+        "extra_scrape_metrics",
+        "scrape_classic_histograms",
+    ] {
+        let yaml = format!("scrape_configs: [{{job_name: a, {key}: true}}]");
+        let notes = convert(Format::Prometheus, &yaml).unwrap().notes;
+        assert_eq!(
+            notes,
+            [format!("scrape_configs[0].{key}: concerns metrics and is left out")]
+        );
+    }
+}
+
+#[test]
+fn an_authorization_becomes_the_bearer_token_of_a_component_without_that_block() {
+    let item = |authorization: &str| {
+        format!("scrape_configs: [{{job_name: a, digitalocean_sd_configs: [{{authorization: {authorization}}}]}}]")
+    };
+    for (authorization, expected) in [
+        ("{credentials: 0123}", "bearer_token = \"0123\""),
+        ("{type: Bearer, credentials: abc}", "bearer_token = \"abc\""),
+        (
+            "{type: null, credentials_file: /etc/token}",
+            "bearer_token_file = \"/etc/token\"",
+        ),
+    ] {
+        let text = convert(Format::Prometheus, &item(authorization)).unwrap().text;
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    assert_eq!(
+        problems(Format::Prometheus, &item("{type: Token, credentials: abc}")),
+        ["scrape_configs[0].digitalocean_sd_configs[0].authorization: `discovery.digitalocean` has no such argument"]
+    );
+}
+
+#[test]
+fn files_are_relative_to_the_folder_of_the_configuration() {
+    let yaml = "
+scrape_configs:
+- job_name: one
+  basic_auth: {username: me, password_file: password}
+  tls_config: {ca_file: /abs/ca.pem, cert_file: tls/one.pem, key_file: tls/one.key}
+  puppetdb_sd_configs:
+  - {url: 'https://localhost', query: x, tls_config: {ca_file: ca.pem}}
+  kubernetes_sd_configs: [{role: pod, kubeconfig_file: kube/config}]
+";
+    for format in [Format::Conprof, Format::Parca, Format::Prometheus] {
+        let text = convert(format, yaml).unwrap().text;
+        for path in [
+            "\"etc/password\"",
+            "\"/abs/ca.pem\"",
+            "\"etc/tls/one.pem\"",
+            "\"etc/ca.pem\"",
+            "\"etc/kube/config\"",
+        ] {
+            assert!(text.contains(path), "{path} is not in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_file_may_have_any_number_of_lines_of_comment() {
+    let comments = "  # a line of comment\n".repeat(500);
+    let job = format!(
+        "scrape_configs:\n{comments}- job_name: a\n  static_configs:\n{comments}  - targets: ['localhost:1']\n"
+    );
+    for format in [Format::Conprof, Format::Parca, Format::Prometheus] {
+        assert!(convert(format, &job).unwrap().text.contains("localhost:1"));
+    }
+    let pod = format!(
+        "kind: Pod\nmetadata:\n{comments}  name: shop\n  annotations:\n{comments}    coroot.com/profile-scrape: 'true'\n"
+    );
+    let pod = format!("{pod}    coroot.com/profile-port: '6060'\n{comments}");
+    assert!(
+        convert(Format::Coroot, &pod)
+            .unwrap()
+            .text
+            .contains("discovery.profiles")
+    );
+}
+
+#[test]
 fn every_key_that_cannot_be_said_is_a_problem_with_its_path() {
     let yaml = "
 scrape_configs:

@@ -216,12 +216,13 @@ impl Loader {
         let root = stage.root(graph.clone(), folder.clone());
         let mut diagnostics = warnings.clone();
         diagnostics.extend(std::mem::take(&mut stage.diagnostics));
+        let mut errors_in_settings = Diagnostics::new();
         let logging = match graph.settings.get("logging") {
             None => LoggingSettings::default(),
             Some(text) => {
                 let names = Names::of(&root, &self.engine.common, None);
                 logging::settings(text, &names.evaluate()).unwrap_or_else(|errors| {
-                    diagnostics.extend(errors);
+                    errors_in_settings.extend(errors);
                     LoggingSettings::default()
                 })
             }
@@ -231,7 +232,7 @@ impl Loader {
             Some(text) => {
                 let names = Names::of(&root, &self.engine.common, None);
                 livedebugging::settings(text, &names.evaluate()).unwrap_or_else(|errors| {
-                    diagnostics.extend(errors);
+                    errors_in_settings.extend(errors);
                     false
                 })
             }
@@ -241,11 +242,15 @@ impl Loader {
             for prepared in [self.protection(graph, &root), self.remote(graph, &root)] {
                 match prepared {
                     Ok(prepared) => apply.extend(prepared),
-                    Err(errors) => diagnostics.extend(errors),
+                    Err(errors) => errors_in_settings.extend(errors),
                 }
             }
         }
-        if !diagnostics.has_errors() && root.entries.iter().any(Option::is_none) {
+        // The static checks have resolved all names, so a name without a value belongs to a node that failed.
+        let has_failed = root.entries.iter().any(Option::is_none);
+        let follows = |error: &Diagnostic| has_failed && error.code == codes::UNKNOWN_IDENTIFIER;
+        diagnostics.extend(errors_in_settings.into_iter().filter(|error| !follows(error)).collect());
+        if !diagnostics.has_errors() && has_failed {
             let message = "a part of the configuration could not be evaluated";
             let source = Source::new("", "");
             diagnostics.push(Diagnostic::error(
