@@ -193,9 +193,8 @@ overrides:
         }
     }
     let check = async || {
-        let sessions = "SELECT coalesce(labels['__session_id__'], '') AS id, \
-                        coalesce(labels['session'], '') AS session, count(*) AS series FROM series \
-                        GROUP BY 1, 2 ORDER BY 1, 2";
+        let sessions = "SELECT labels['__session_id__'] AS id, labels['session'] AS session, count(*) AS series \
+                        FROM series GROUP BY 1, 2 ORDER BY 1 NULLS FIRST";
         let header = "id,session,series\n";
         assert_eq!(
             site.rows("shop", sessions).await,

@@ -90,8 +90,8 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     Ok(plain.into())
 }
 
-/// Returns the first bytes of the contents of gzip, at most `max_bytes`. Reads at most [`START_BYTES`] bytes of `data`.
-/// The result is shorter if the contents are shorter, damaged, or compressed better than usual.
+/// Returns the first bytes of the contents of gzip, at most `max_bytes`. Reads at most 16 KiB of `data`. The result is
+/// shorter if the contents are shorter or damaged.
 pub fn gunzip_start(data: &[u8], max_bytes: usize) -> Vec<u8> {
     let mut start = Vec::new();
     let mut reader = MultiGzDecoder::new(&data[..data.len().min(START_BYTES)]).take(max_bytes as u64);
