@@ -4,6 +4,7 @@
 //! means that the command line itself is wrong. Each command has its own file. Code that combines the layers below is
 //! in `app`.
 
+mod collectors;
 mod common;
 mod configuration;
 pub mod readers;
@@ -100,6 +101,8 @@ pub enum Command {
     Pgo(readers::pgo::PgoArgs),
     /// Draw a flame graph of stored profiles, or of files, as an SVG file.
     Flamegraph(readers::flamegraph::FlamegraphArgs),
+    /// Print the stacks of all goroutines of a target that a collector scrapes.
+    Goroutines(collectors::goroutines::GoroutinesArgs),
     /// Profile a command, a process or the whole machine into a file.
     Record(sending::record::RecordArgs),
     /// Send profile files, or folders of them, to a server.
@@ -200,6 +203,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Labels(args) => stored::labels::run(args).await?,
         Command::Pgo(args) => readers::pgo::run(args).await?,
         Command::Flamegraph(args) => readers::flamegraph::run(args).await?,
+        Command::Goroutines(args) => collectors::goroutines::run(args).await?,
         Command::Record(args) => sending::record::run(args).await?,
         Command::Upload(args) => sending::upload::run(args).await?,
         Command::Validate(args) => return configuration::validate::run(&args),

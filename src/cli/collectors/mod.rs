@@ -1,0 +1,4 @@
+//! Commands that query a running collector.
+
+mod dump_targets;
+pub(in crate::cli) mod goroutines;
