@@ -1,10 +1,12 @@
 // The Pipeline page in a real Chromium against a real collector: `alluvium run` with a test configuration that scrapes the collector
-// itself and sends to no real server. The tests cover clicks, keys, the table, the live tail, a failed reload, a module, widths, and 3,000 components.
+// itself and sends to no real server. The tests cover clicks, keys, the table, goroutine dumps, the live tail, a failed reload, a module, widths, and 3,000 components.
 // ALLUVIUM_BIN names the program (default: target/debug/alluvium). Without the program, the tests are skipped, except on CI, where they fail.
 // UPDATE_IMAGES=1 writes the screenshots of docs/images.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { chromium } from 'playwright-core';
 import { listening, program, sleep, start, stop, temporary } from './program.mjs';
@@ -223,6 +225,52 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await page.getByRole('button', { name: 'Close the panel' }).click();
     assert.equal(param('sel'), null);
     await done();
+  });
+
+  it('downloads the goroutine dump of a target, or says why there is none', async () => {
+    const dump = 'goroutine 1 [running]:\nmain.main()\n';
+    const asked = [];
+    const target = createServer((request, response) => {
+      asked.push(request.url);
+      response.setHeader('content-type', 'text/plain; charset=utf-8');
+      response.end(request.url === '/app/debug/pprof/goroutine?debug=2' ? dump : 'goroutine profile: total 0\n');
+    }).listen(0, '127.0.0.1');
+    await once(target, 'listening');
+    const address = `127.0.0.1:${target.address().port}`;
+    const good = await readFile(file, 'utf8');
+    await writeFile(file, `${good}
+pyroscope.scrape "go" {
+	targets = [
+		{"__address__" = "${address}", "service_name" = "shop", "__profile_path_prefix__" = "/app"},
+		{"__address__" = "${address}", "service_name" = "cart"},
+	]
+	forward_to = [pyroscope.write.archive.receiver]
+
+	profiling_config {
+${['block', 'memory', 'mutex', 'process_cpu'].map((kind) => `		profile.${kind} {\n			enabled = false\n		}\n`).join('\n')}	}
+}
+`);
+    const reloaded = await get('-/reload');
+    assert.equal(reloaded.status, 200, reloaded.text);
+    const { page, done } = await open('graph?v=1&sel=pyroscope.scrape.go', { allow: [/goroutines\/pyroscope\.scrape\.go/, /status of 502/] });
+    const list = page.getByRole('list', { name: 'Targets with goroutine dumps' });
+    await list.getByText(`shop at ${address}/app`).waitFor();
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Goroutine dump of shop' }).click()]);
+    assert.equal(await readFile(await download.path(), 'utf8'), dump);
+    assert.match(download.suggestedFilename(), /^goroutines\.127\.0\.0\.1_\d+_app\.[\dT-]+\.txt$/);
+    await accessible(page, 'goroutine dumps');
+    // A poll brings the same targets again; the buttons stay.
+    await list.getByRole('button').first().evaluate((button) => (button.dataset.same = 'yes'));
+    await page.waitForResponse(/components\/pyroscope\.scrape\.go$/);
+    await page.waitForTimeout(300);
+    assert.equal(await list.getByRole('button').first().getAttribute('data-same'), 'yes');
+    await page.getByRole('button', { name: 'Goroutine dump of cart' }).click();
+    await page.getByRole('alert').getByText(/No goroutine dump: the response of the target is not a goroutine dump/).waitFor();
+    assert.ok(asked.includes('/debug/pprof/goroutine?debug=2'));
+    await done();
+    await writeFile(file, good);
+    assert.equal((await get('-/reload')).status, 200);
+    target.close();
   });
 
   it('tails live data: the effect of each rule, pause, filter, sampling', async () => {

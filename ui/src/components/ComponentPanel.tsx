@@ -6,6 +6,7 @@ import { formatMoment, formatSpan } from '../lib/format.ts';
 import type { Loader } from '../lib/loader.ts';
 import { flowText } from '../pipeline/draw.ts';
 import { wholeId, type Component, type Detail, type Flows, type Overview } from '../pipeline/model.ts';
+import { GoroutineDumps } from './GoroutineDumps.tsx';
 import { Icon } from './Icon.tsx';
 import { LiveTail } from './LiveTail.tsx';
 import { Failure } from './Notice.tsx';
@@ -72,7 +73,10 @@ export function ComponentPanel(props: ComponentPanelProps) {
           <Match when={props.tab === 'live'}>
             <LiveTail id={props.component.id} enabled={props.overview!.live.enabled} />
           </Match>
-          <Match when={props.tab === 'overview'}><Summary {...props} /></Match>
+          <Match when={props.tab === 'overview'}>
+            <Summary {...props} />
+            <Show when={detail()}>{(loaded) => <GoroutineDumps detail={loaded()} />}</Show>
+          </Match>
           <Match when={props.detail.error() && !detail()}><Failure what="Cannot load the component" error={props.detail.error()!} retry={props.detail.retry} /></Match>
           <Match when={!detail()}><div class="skeleton line-skeleton" /><div class="skeleton line-skeleton" /></Match>
           <Match when={props.tab === 'arguments'}><Fields fields={detail()!.arguments} path="arguments" opened={opened} none="This component has no arguments." /></Match>

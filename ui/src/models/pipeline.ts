@@ -14,19 +14,27 @@ const LONG = 1000;
 /** Length in seconds of the window over which the collector counts each flow. */
 const WINDOW = 2;
 
-async function ask(path: string, signal: AbortSignal): Promise<unknown> {
+async function request(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(`${BASE}api/v0/web/${path}`, { signal, headers: { accept: 'application/json' } });
+    response = await fetch(`${BASE}api/v0/web/${path}`, init);
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (init.signal?.aborted) throw error;
     throw new ApiError('cannot reach the collector; check that it runs and that the network is up', 'network', 0);
   }
   if (!response.ok) {
     const text = (await response.text().catch(() => '')).trim().slice(0, 400);
     throw new ApiError(text || `${path} returned status ${response.status}`, response.status === 404 ? 'not_found' : 'unknown', response.status);
   }
-  return response.json();
+  return response;
+}
+
+const ask = async (path: string, signal: AbortSignal): Promise<unknown> => (await request(path, { signal, headers: { accept: 'application/json' } })).json();
+
+/** Returns the stacks of all goroutines of a target that the component scrapes. `url` is the URL of its goroutine profile. */
+export async function goroutineDump(id: string, url: string): Promise<Blob> {
+  const response = await request(`goroutines/${pathOfId(id)}?target=${encodeURIComponent(url)}`, { method: 'POST' });
+  return response.blob();
 }
 
 async function components(module: string, signal: AbortSignal): Promise<Component[]> {

@@ -125,6 +125,46 @@ function readFields(value: unknown): Field[] {
   });
 }
 
+/** A target of a scrape component that can send a goroutine dump. */
+export interface DumpTarget {
+  /** URL of the goroutine profile, by which the collector identifies the target. */
+  url: string;
+  /** Service and address, for display. */
+  name: string;
+}
+
+/** Returns the targets in the debug info of a scrape component that can send a goroutine dump, each URL once. */
+export function dumpTargets(debugInfo: readonly Field[]): DumpTarget[] {
+  const found = new Map<string, DumpTarget>();
+  for (const field of debugInfo) {
+    if (field.type !== 'block' || field.name !== 'targets' || attribute(field.body, 'goroutine_dump') !== true) continue;
+    const url = text(attribute(field.body, 'url'));
+    if (url === '' || found.has(url)) continue;
+    const labels = field.body.find(({ name, type }) => name === 'labels' && type === 'block');
+    const service = labels?.type === 'block' ? text(attribute(labels.body, 'service_name')) : '';
+    found.set(url, { url, name: [service, addressOf(url)].filter(Boolean).join(' at ') });
+  }
+  return [...found.values()];
+}
+
+const attribute = (fields: readonly Field[], name: string): unknown => {
+  const field = fields.find((field) => field.name === name);
+  return field?.type === 'attr' ? field.value.value : undefined;
+};
+
+/** Returns the host, the port and the path before `/debug/pprof/`; the whole URL if it is not one. */
+function addressOf(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { host, pathname } = new URL(url);
+  return host + pathname.replace(/\/debug\/pprof\/[^/]*$/, '');
+}
+
+/** Returns the file name of a goroutine dump. */
+export function dumpName(url: string, time: Date): string {
+  const stamp = time.toISOString().slice(0, 19).replace(/:/g, '');
+  return `goroutines.${addressOf(url)}.${stamp}.txt`.replace(/[^\w.-]+/g, '_');
+}
+
 export function readOverview(value: unknown): Overview {
   const { version, lastLoad, liveDebugging } = object(value);
   const load = object(lastLoad);

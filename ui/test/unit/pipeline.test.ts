@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { columnsOf, layout, neighbour, nodeAt, NODE_HEIGHT, NODE_WIDTH } from '../../src/pipeline/layout.ts';
-import { edgesOf, Flows, modulePath, readComponents, readDetail, readOverview, readRate, type Edge } from '../../src/pipeline/model.ts';
+import { dumpName, dumpTargets, edgesOf, Flows, modulePath, readComponents, readDetail, readOverview, readRate, type Edge } from '../../src/pipeline/model.ts';
 import { baseOf } from '../../src/lib/base.ts';
 import { addressOf, VIEWS } from '../../src/urls.ts';
 import { isBad, readEntry, searchable, summary, Tail } from '../../src/pipeline/live.ts';
@@ -112,6 +112,34 @@ describe('the response of the API', () => {
     expect(detail.exports).toEqual([]);
     expect(readOverview({ version: '1', lastLoad: null, liveDebugging: { enabled: true } })).toEqual({ version: '1', load: null, live: { enabled: true } });
     expect(readOverview({ lastLoad: { success: false, text: 'no' } }).load).toEqual({ success: false, time: 0, text: 'no' });
+  });
+
+  it('names the targets that can send a goroutine dump, each URL once', () => {
+    const attr = (name: string, type: string, value: unknown) => ({ name, type: 'attr', value: { type, value } });
+    const target = (url: string, service: string, dump: boolean) => ({
+      name: 'targets',
+      type: 'block',
+      body: [attr('url', 'string', url), ...(dump ? [attr('goroutine_dump', 'bool', true)] : []), { name: 'labels', type: 'block', body: service === '' ? [] : [attr('service_name', 'string', service)] }],
+    });
+    const { debugInfo } = readDetail({
+      ...list[1],
+      debugInfo: [
+        target('http://h:1/debug/pprof/goroutine', 'shop', true),
+        target('http://h:1/debug/pprof/goroutine', 'other', true),
+        target('http://h:1/debug/pprof/allocs', 'shop', false),
+        target('https://[::1]:2/app/debug/pprof/goroutine?x=1', '', true),
+        attr('targets', 'array', []),
+        { name: 'clustering', type: 'block', body: [] },
+      ],
+    });
+    expect(dumpTargets(debugInfo)).toEqual([
+      { url: 'http://h:1/debug/pprof/goroutine', name: 'shop at h:1' },
+      { url: 'https://[::1]:2/app/debug/pprof/goroutine?x=1', name: '[::1]:2/app' },
+    ]);
+    expect(dumpTargets([])).toEqual([]);
+    const time = new Date(Date.UTC(2026, 0, 2, 3, 4, 5));
+    expect(dumpName('https://[::1]:2/app/debug/pprof/goroutine', time)).toBe('goroutines._1_2_app.2026-01-02T030405.txt');
+    expect(dumpName('nonsense/../x', time)).toBe('goroutines.nonsense_.._x.2026-01-02T030405.txt');
   });
 
   it('contains the flow of an edge: profiles, or the targets of the exporting component', () => {
