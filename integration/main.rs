@@ -45,6 +45,8 @@ mod go_pgo;
 #[cfg(feature = "server")]
 mod go_target;
 #[cfg(feature = "server")]
+mod goroutines;
+#[cfg(feature = "server")]
 mod grpc;
 #[cfg(feature = "server")]
 mod harness;
