@@ -66,10 +66,16 @@ pub struct ListenOptions {
     /// window of HTTP/2. The default is small, because a client can send this number of bytes while its body still
     /// waits for a share of the memory budget.
     pub window_bytes: u32,
+    /// Receive window of one request on an HTTP/2 connection in bytes, at most 2^31 - 1. `None` means `window_bytes`.
+    pub stream_window_bytes: Option<u32>,
+    /// Maximum size of a frame from an HTTP/2 client in bytes, from 16384 to 16777215. `None` means 16384.
+    pub max_frame_bytes: Option<u32>,
     /// Time limit for request headers; also the idle timeout of an HTTP/1.1 connection.
     pub header_timeout: Duration,
     /// Interval of keep-alive pings on an idle HTTP/2 connection.
     pub keep_alive: Duration,
+    /// Timeout for the response to a keep-alive ping. Without a response, the connection is closed.
+    pub keep_alive_timeout: Duration,
     /// Timeout of a TLS handshake.
     pub handshake_timeout: Duration,
     /// Maximum number of concurrent TLS handshakes; further connections wait.
@@ -89,8 +95,11 @@ impl Default for ListenOptions {
             max_connections: 4096,
             max_streams: 256,
             window_bytes: 128 << 10,
+            stream_window_bytes: None,
+            max_frame_bytes: None,
             header_timeout: Duration::from_mins(1),
             keep_alive: Duration::from_secs(30),
+            keep_alive_timeout: Duration::from_secs(30),
             handshake_timeout: Duration::from_secs(10),
             max_handshakes: 64,
             grace: Duration::from_secs(10),
@@ -358,10 +367,11 @@ fn builder(options: &ListenOptions) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(options.max_streams)
         .max_header_list_size(64 << 10)
-        .initial_stream_window_size(options.window_bytes)
+        .initial_stream_window_size(options.stream_window_bytes.unwrap_or(options.window_bytes))
         .initial_connection_window_size(options.window_bytes)
+        .max_frame_size(options.max_frame_bytes)
         .keep_alive_interval(options.keep_alive)
-        .keep_alive_timeout(options.keep_alive);
+        .keep_alive_timeout(options.keep_alive_timeout);
     builder
 }
 

@@ -183,6 +183,9 @@ impl<'a> Reader<'a> {
 ///         interval: Interval = "5m",
 ///         /// An `Option` is optional too. `as` sets a name that is not a Rust identifier.
 ///         kind as "type": Option<Arc<str>>,
+///         /// `no_effect` gives the reason why the program ignores the attribute.
+///         #[no_effect = "files are never cached"]
+///         cache_size: u64 = 64,
 ///     }
 ///     blocks {
 ///         /// An `Option` is an optional block, a `Vec` any number of blocks; any other block always exists.
@@ -194,16 +197,20 @@ impl<'a> Reader<'a> {
 /// ```
 ///
 /// A default is a literal of the configuration language that is also a Rust literal. `check` names a function that
-/// takes the struct and validates combinations of attributes.
+/// takes the struct and validates combinations of attributes. A configuration that sets an attribute or a block with
+/// `no_effect` causes a warning (see [`crate::no_effect`]). If ignoring a value would change the results, `check`
+/// refuses the value instead.
 #[macro_export]
 macro_rules! arguments {
     (
         $(#[doc = $about:literal])*
         $vis:vis struct $name:ident {
-            $( $(#[doc = $doc:literal])+ $field:ident $(as $key:literal)? : $type:ty $(= $default:tt)? ),* $(,)?
+            $( $(#[doc = $doc:literal])+ $(#[no_effect = $no_effect:literal])?
+                $field:ident $(as $key:literal)? : $type:ty $(= $default:tt)? ),* $(,)?
         }
         $(blocks {
-            $( $(#[doc = $block_doc:literal])+ $block:ident $(as $block_key:literal)? : $block_type:ty
+            $( $(#[doc = $block_doc:literal])+ $(#[no_effect = $block_no_effect:literal])?
+                $block:ident $(as $block_key:literal)? : $block_type:ty
                 $({ $( $override:ident = $value:tt ),* $(,)? })? ),* $(,)?
         })?
         $(shared { $( $shared:ident : $shared_type:ty ),* $(,)? })?
@@ -225,6 +232,7 @@ macro_rules! arguments {
                     required: $crate::body::is_required!($type $(, $default)?),
                     default: $crate::body::default!($($default)?),
                     doc: concat!($($doc),+).trim_ascii_start(),
+                    no_effect: $crate::body::reason!($($no_effect)?),
                 } ),* ];
                 const OWN_BLOCKS: &[$crate::schema::Block] = &[ $($( $crate::schema::Block {
                     name: $crate::body::key!($block $($block_key)?),
@@ -235,6 +243,7 @@ macro_rules! arguments {
                     schema: <$block_type as $crate::body::FromBlocks>::BODY,
                     defaults: &[ $($( (stringify!($override), stringify!($value)) ),*)? ],
                     doc: concat!($($block_doc),+).trim_ascii_start(),
+                    no_effect: $crate::body::reason!($($block_no_effect)?),
                 } ),*)? ];
                 &$crate::schema::Schema {
                     attributes: $crate::schema::attributes!(
@@ -306,6 +315,19 @@ macro_rules! default {
     };
 }
 pub use default;
+
+/// Evaluates to the reason why an attribute or a block has no effect, if there is one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! reason {
+    () => {
+        None
+    };
+    ($reason:literal) => {
+        Some($reason)
+    };
+}
+pub use reason;
 
 #[cfg(test)]
 mod tests {

@@ -84,6 +84,7 @@ codes! {
     UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that is never used";
     NO_EFFECT "W0005" "a configuration block that has no effect in Alluvium";
     SHADOWED_LIBRARY "W0006" "a component that hides a name of the standard library";
+    ARGUMENT_WITHOUT_EFFECT "W0007" "an argument that has no effect in Alluvium";
 }
 
 #[cfg(test)]

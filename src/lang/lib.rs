@@ -19,6 +19,7 @@ mod format;
 pub mod hcl;
 pub mod literal;
 mod meaning;
+pub mod no_effect;
 mod parser;
 pub mod printer;
 mod scanner;

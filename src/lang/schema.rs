@@ -30,6 +30,9 @@ pub struct Attribute {
     pub default: Option<&'static str>,
     /// One sentence for the reference page.
     pub doc: &'static str,
+    /// The reason why the program ignores the value, in lower case, without a full stop. `None` if the value has an
+    /// effect. A configuration that sets it causes a warning.
+    pub no_effect: Option<&'static str>,
 }
 
 /// An inner block of a body.
@@ -51,6 +54,9 @@ pub struct Block {
     pub defaults: &'static [(&'static str, &'static str)],
     /// One sentence for the reference page.
     pub doc: &'static str,
+    /// The reason why the program ignores the block, in lower case, without a full stop. `None` if the block has an
+    /// effect. A configuration that contains it causes a warning.
+    pub no_effect: Option<&'static str>,
 }
 
 /// Types of attributes and exports.
@@ -106,6 +112,7 @@ impl Attribute {
             required: true,
             default: None,
             doc,
+            no_effect: None,
         }
     }
 
@@ -117,6 +124,7 @@ impl Attribute {
             required: false,
             default: None,
             doc,
+            no_effect: None,
         }
     }
 
@@ -128,6 +136,7 @@ impl Attribute {
             required: false,
             default: Some(default),
             doc,
+            no_effect: None,
         }
     }
 }
@@ -144,6 +153,7 @@ impl Block {
             schema,
             defaults: &[],
             doc,
+            no_effect: None,
         }
     }
 

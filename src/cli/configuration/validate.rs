@@ -75,3 +75,38 @@ fn explain(id: &str) -> anyhow::Result<ExitCode> {
     output::write(code.explain().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: ValidateArgs,
+    }
+
+    /// Returns the exit code of `alluvium validate` for a configuration with `statement` in a `pyroscope.write`.
+    fn exit_code(statement: &str, flags: &[&str]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("main.alloy");
+        let text = format!(
+            "pyroscope.write \"store\" {{\n\tendpoint {{\n\t\turl = \"http://127.0.0.1:1\"\n\t}}\n{statement}\n}}\n\
+             pyroscope.scrape \"self\" {{\n\ttargets = []\n\tforward_to = [pyroscope.write.store.receiver]\n}}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let words = ["validate", path.to_str().unwrap()];
+        let command = Command::try_parse_from(words.iter().chain(flags)).unwrap();
+        format!("{:?}", run(&command.args).unwrap())
+    }
+
+    #[test]
+    fn strict_fails_for_an_argument_without_effect() {
+        let (success, failure) = (format!("{:?}", ExitCode::SUCCESS), format!("{:?}", ExitCode::FAILURE));
+        assert_eq!(exit_code("", &["--strict"]), success);
+        assert_eq!(exit_code("tracing { }", &[]), success);
+        assert_eq!(exit_code("tracing { }", &["--strict"]), failure);
+    }
+}

@@ -4,6 +4,7 @@ mod annotated;
 mod contract;
 mod engine;
 mod example;
+mod ignored;
 mod live;
 mod modules;
 mod receiving;

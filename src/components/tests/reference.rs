@@ -163,7 +163,7 @@ fn attribute_table(attributes: &[Attribute], defaults: &[(&str, &str)], out: &mu
             attribute.name,
             kind(attribute.kind),
             default(attribute, defaults),
-            cell(attribute.doc)
+            cell(&meaning(attribute.doc, attribute.no_effect))
         );
     }
     out.push('\n');
@@ -191,8 +191,13 @@ fn one_block(full: &str, block: &Block, out: &mut String) {
         (false, true) => "Required.",
         (false, false) => "Optional.",
     };
-    let _ = writeln!(out, "{} {count}\n", block.doc);
+    let _ = writeln!(out, "{} {count}\n", meaning(block.doc, block.no_effect));
     attributes(block.schema, block.defaults, out);
+}
+
+/// Returns the description of an attribute or a block, with the reason if it has no effect.
+fn meaning(doc: &str, no_effect: Option<&str>) -> String {
+    no_effect.map_or_else(|| doc.to_owned(), |reason| format!("{doc} **No effect:** {reason}."))
 }
 
 fn default(attribute: &Attribute, defaults: &[(&str, &str)]) -> String {

@@ -1,6 +1,6 @@
 //! Checks the bodies of the blocks of a scope against their schemas.
 //!
-//! A component also validates its arguments as far as they are known.
+//! A component also validates its arguments as far as they are known. Arguments that have no effect cause warnings.
 
 use crate::check::analyzer::Analyzer;
 use crate::check::arguments::argument_errors;
@@ -13,6 +13,7 @@ use crate::component::AnyDefinition;
 use alluvium_lang::Diagnostics;
 use alluvium_lang::body::FromBody as _;
 use alluvium_lang::decode::{Resolve, decode};
+use alluvium_lang::no_effect::ignored_arguments;
 use alluvium_lang::schema::Schema;
 
 /// Checks the body of every block of a scope.
@@ -41,7 +42,7 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
     }
     let client = analyzer.catalog.http_client();
     for (name, text) in &graph.settings {
-        let diagnostics = settings::check(name, text, client, analyzer.extent, &resolve);
+        let diagnostics = settings::check(name, text, client, &resolve);
         let diagnostics = analyzer.broken.without_missing(text, diagnostics);
         analyzer.diagnostics.extend(diagnostics);
     }
@@ -56,10 +57,13 @@ fn check_component(definition: &dyn AnyDefinition, text: &SourceBlock, resolve: 
     {
         diagnostics.extend(argument_errors(text, &errors));
     }
+    diagnostics.extend(ignored_arguments(source, &block.body, definition.arguments()));
     diagnostics
 }
 
 fn check_body(text: &SourceBlock, schema: &'static Schema, resolve: &dyn Resolve) -> Diagnostics {
     let SourceBlock { source, block } = text;
-    decode(source, block.header(), &block.body, schema, resolve).diagnostics
+    let mut diagnostics = decode(source, block.header(), &block.body, schema, resolve).diagnostics;
+    diagnostics.extend(ignored_arguments(source, &block.body, schema));
+    diagnostics
 }

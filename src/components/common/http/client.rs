@@ -196,7 +196,7 @@ impl HttpClientArguments {
             proxy,
         } = &self.transport;
         let has_no_proxy = proxy.no_proxy.is_none() && proxy.proxy_url.is_none() && !proxy.proxy_from_environment;
-        self.credentials() == 0
+        !self.credentials().contains(&true)
             && self.tls_config.is_none()
             && *enable_http2
             && *follow_redirects
@@ -205,7 +205,17 @@ impl HttpClientArguments {
             && has_no_proxy
     }
 
-    fn credentials(&self) -> usize {
+    /// Returns an error if several credentials are configured. `credentials` says which of them are.
+    pub(crate) fn check_credentials(credentials: [bool; 5]) -> Result<(), ArgumentError> {
+        if credentials.iter().filter(|is_set| **is_set).count() > 1 {
+            let message = "at most one of basic_auth, authorization, oauth2, bearer_token and bearer_token_file may be \
+                configured";
+            return Err(ArgumentError::new("", message));
+        }
+        Ok(())
+    }
+
+    fn credentials(&self) -> [bool; 5] {
         [
             self.basic_auth.is_some(),
             self.authorization.is_some(),
@@ -213,18 +223,10 @@ impl HttpClientArguments {
             self.bearer_token.is_some(),
             self.bearer_token_file.is_some(),
         ]
-        .iter()
-        .filter(|is_set| **is_set)
-        .count()
     }
 
     fn check(&self) -> Result<(), ArgumentError> {
-        if self.credentials() > 1 {
-            let message = "at most one of basic_auth, authorization, oauth2, bearer_token and bearer_token_file may be \
-                configured";
-            return Err(ArgumentError::new("", message));
-        }
-        Ok(())
+        Self::check_credentials(self.credentials())
     }
 
     fn credential(&self, user_agent: &Arc<str>) -> Credential {

@@ -1,7 +1,7 @@
 //! gRPC and gRPC-Web for components that accept profiles on a port: one message in, one message or a status out.
 //!
 //! In: a request. Out: its message, uncompressed and within the limits of an [`Intake`], and the response for the
-//! result of a component.
+//! result of a component. Health checks and unknown calls are answered here.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -11,9 +11,13 @@ use http::{HeaderMap, Version};
 
 use crate::common::serving::intake::{Intake, TakenBody};
 use alluvium_admin::grpc;
-use alluvium_wire::connect::{Code, Compression, ConnectError};
+use alluvium_wire::connect::{self, Code, Codec, Compression, ConnectError};
 use alluvium_wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers};
 use alluvium_wire::grpc_status;
+use alluvium_wire::proto::health::{HealthCheckRequest, HealthCheckResponse, ServingStatus};
+
+/// Route of gRPC's health check.
+pub(crate) const HEALTH_ROUTE: &str = "/grpc.health.v1.Health/Check";
 
 /// Responds to a gRPC or gRPC-Web call with the result of `work`: the encoded response, or an error. `count` is
 /// called once, with the HTTP status that corresponds to the result: 200, or the status of the error.
@@ -42,6 +46,32 @@ where
     } else {
         grpc::announced(response)
     }
+}
+
+/// Responds to a health check. The port as a whole, whose name is empty, and each of its `services` are serving. Other
+/// names get the status NOT_FOUND.
+pub(crate) async fn health(intake: &Intake, services: &[&str], request: Request) -> Response {
+    let check = |request: Request| async {
+        let (parts, body) = request.into_parts();
+        let (message, _held) = read_message(intake, &parts.headers, body).await?.split();
+        let HealthCheckRequest { service } = connect::decode(Codec::Proto, message)?;
+        if !service.is_empty() && !services.contains(&&*service) {
+            let message = format!("this port does not serve `{service}`");
+            return Err(ConnectError::new(Code::NotFound, message));
+        }
+        let response = HealthCheckResponse {
+            status: ServingStatus::Serving.into(),
+        };
+        Ok(connect::encode(Codec::Proto, &response))
+    };
+    serve(request, |_status| {}, check).await
+}
+
+/// Responds to a call that the port does not implement, for `reason`.
+pub(crate) fn unimplemented(request: &Request, reason: &str) -> Response {
+    let path = request.uri().path().trim_start_matches('/');
+    let message = format!("`{path}` is not implemented: {reason}");
+    grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
 }
 
 /// Reads the protobuf message of a call.

@@ -20,6 +20,9 @@ use alluvium_pipeline::component::ComponentError;
 /// Maximum number of concurrent connections if the configuration sets no limit.
 const MAX_CONNECTIONS: usize = 65_536;
 
+/// Maximum number of concurrent requests on a connection if the configuration sets no limit.
+const MAX_STREAMS: u32 = 100;
+
 /// Address and settings of a port, from the arguments of a component.
 pub(crate) struct PortSettings<'a> {
     /// Name of the block with these arguments, for errors.
@@ -32,10 +35,27 @@ pub(crate) struct PortSettings<'a> {
     pub tls: Option<Result<TlsSettings, ArgumentError>>,
     /// Maximum number of concurrent connections. 0 and `None` mean [`MAX_CONNECTIONS`].
     pub max_connections: Option<usize>,
-    /// Maximum number of concurrent requests on a connection.
+    /// Maximum number of concurrent requests on a connection. 0 means [`MAX_STREAMS`].
     pub max_streams: u64,
     /// Idle timeout of a connection without a request.
     pub idle: Duration,
+    /// Sizes and pings of HTTP/2 connections.
+    pub http2: Http2Settings,
+}
+
+/// Sizes and pings of HTTP/2 connections. `None` means the default of the listener.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Http2Settings {
+    /// Receive window of a connection in bytes, from 65535 to 2^31 - 1.
+    pub connection_window: Option<u32>,
+    /// Receive window of a request in bytes, at most 2^31 - 1.
+    pub stream_window: Option<u32>,
+    /// Maximum size of a received frame in bytes, from 16384 to 16777215.
+    pub max_frame: Option<u32>,
+    /// Interval of pings.
+    pub ping_interval: Option<Duration>,
+    /// Timeout for the response to a ping.
+    pub ping_timeout: Option<Duration>,
 }
 
 /// A listening socket, with its settings.
@@ -69,14 +89,23 @@ impl OpenPort {
         });
         let (local, socket) =
             opened.map_err(|error| ComponentError(format!("cannot listen on {address}: {}", listen_reason(&error))))?;
+        let (http2, defaults) = (settings.http2, ListenOptions::default());
         let options = ListenOptions {
             max_connections: match settings.max_connections {
                 Some(limit) if limit > 0 => limit,
                 _ => MAX_CONNECTIONS,
             },
-            max_streams: u32::try_from(settings.max_streams).unwrap_or(u32::MAX),
+            max_streams: match u32::try_from(settings.max_streams).unwrap_or(u32::MAX) {
+                0 => MAX_STREAMS,
+                limit => limit,
+            },
             header_timeout: settings.idle,
-            ..ListenOptions::default()
+            window_bytes: http2.connection_window.unwrap_or(defaults.window_bytes),
+            stream_window_bytes: http2.stream_window.or(Some(defaults.window_bytes)),
+            max_frame_bytes: http2.max_frame,
+            keep_alive: http2.ping_interval.unwrap_or(defaults.keep_alive),
+            keep_alive_timeout: http2.ping_timeout.unwrap_or(defaults.keep_alive_timeout),
+            ..defaults
         };
         Ok(Self {
             socket,

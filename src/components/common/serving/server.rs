@@ -2,19 +2,31 @@
 //!
 //! Names and defaults are the same as in Alloy. This module opens no ports: `listening` opens them.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::arguments::checks;
-use crate::common::serving::listening::PortSettings;
+use crate::common::serving::listening::{Http2Settings, PortSettings};
 use alluvium_base::pem::Pem;
 use alluvium_lang::argument_error::ArgumentError;
-use alluvium_lang::attribute::{FromValue, Secret, choices, wrong};
+use alluvium_lang::attribute::{FromValue, Positive, Secret, choices, wrong};
 use alluvium_lang::body::arguments;
 use alluvium_lang::schema::Kind;
 use alluvium_lang::value::Value;
 use alluvium_pipeline::check::settings::http::{self as settings, TlsSettings};
+
+/// Time limit for the headers of a request on a gRPC port.
+const GRPC_IDLE: Duration = Duration::from_mins(1);
+/// Value of `ping_timeout` if it is 0.
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+/// Allowed limits for the size of a frame (RFC 9113, section 4.2).
+const FRAME_BYTES: RangeInclusive<i64> = 16_384..=16_777_215;
+/// Allowed flow-control windows of a connection (RFC 9113, section 6.9). A connection begins with the smallest window.
+const CONNECTION_WINDOW: RangeInclusive<i64> = 65_535..=2_147_483_647;
+/// Allowed flow-control windows of a request.
+const STREAM_WINDOW: RangeInclusive<i64> = 1..=2_147_483_647;
 
 choices! {
     /// Requirement for client certificates. The names are the same as in Go.
@@ -89,7 +101,7 @@ arguments! {
         server_write_timeout: Duration = "30s",
     }
     blocks {
-        /// Settings of HTTP/2 on the HTTP server. Only `max_concurrent_streams` has an effect.
+        /// Settings of HTTP/2 on the HTTP server.
         http2: Http2,
         /// TLS settings of the server.
         tls: Option<ServerTls>,
@@ -102,18 +114,21 @@ arguments! {
     pub(crate) struct GrpcServer {
         /// Port to listen on. 0 means any free port.
         listen_port: Port = 0,
-        /// Maximum age of a connection. Not limited by default.
+        /// Maximum age of a connection.
+        #[no_effect = "connections have no maximum age"]
         max_connection_age: Option<Duration>,
         /// Maximum time for the requests of a connection to finish after the connection has reached its maximum age.
-        /// Not limited by default.
+        #[no_effect = "connections have no maximum age"]
         max_connection_age_grace: Option<Duration>,
-        /// Idle timeout of a connection without a request. Not limited by default.
+        /// Idle timeout of a connection without a request.
+        #[no_effect = "idle connections stay open until a ping fails or conn_limit is reached"]
         max_connection_idle: Option<Duration>,
-        /// Maximum number of concurrent requests on a connection.
+        /// Maximum number of concurrent requests on a connection. 0 means 100.
         server_max_concurrent_streams: u64 = 100,
-        /// Maximum size of a request in bytes.
-        server_max_recv_msg_size: i64 = 4194304,
+        /// Maximum size of a request in bytes, before and after decompression.
+        server_max_recv_msg_size: Positive = 4194304,
         /// Maximum size of a response in bytes.
+        #[no_effect = "no response of the port is larger than a few bytes"]
         server_max_send_msg_size: i64 = 4194304,
     }
     blocks {
@@ -163,33 +178,41 @@ arguments! {
 arguments! {
     /// The body of `http > http2 { }`.
     pub(crate) struct Http2 {
-        /// Accepted without an effect: HTTP/2 is always enabled.
+        /// If true, HTTP/2 is enabled.
+        #[no_effect = "HTTP/2 is always enabled"]
         enabled: bool = false,
-        /// Idle timeout of a connection without a request. 0 means no limit.
+        /// Idle timeout of a connection without a request.
+        #[no_effect = "idle connections stay open until a ping fails or conn_limit is reached"]
         idle_timeout: Duration = "0s",
-        /// Maximum number of concurrent requests on a connection.
+        /// Maximum number of concurrent requests on a connection. 0 means 100.
         max_concurrent_streams: u64 = 100,
         /// Size in bytes of the table for decoding headers of requests.
+        #[no_effect = "the size of the table is fixed"]
         max_decoder_header_table_size: u64 = 4096,
         /// Size in bytes of the table for encoding headers of responses.
+        #[no_effect = "the size of the table is fixed"]
         max_encoder_header_table_size: u64 = 4096,
-        /// Maximum number of concurrent requests on all connections. 0 means no limit.
+        /// Maximum number of concurrent requests on all connections.
+        #[no_effect = "the bytes of requests are limited, not their number"]
         max_handlers: i64 = 0,
-        /// Maximum size in bytes of a received frame. 0 means the default size.
+        /// Maximum size of a received frame in bytes, from 16384 to 16777215. 0 means 16384.
         max_read_frame_size: u64 = 0,
-        /// Size in bytes of the flow-control window of a connection. 0 means the default size.
+        /// Size in bytes of the flow-control window of a connection, from 65535 to 2147483647. 0 means 131072.
         max_upload_buffer_per_connection: i64 = 0,
-        /// Size in bytes of the flow-control window of a request. 0 means the default size.
+        /// Size in bytes of the flow-control window of a request, up to 2147483647. 0 means 131072.
         max_upload_buffer_per_stream: i64 = 0,
         /// If true, ciphers that HTTP/2 forbids are allowed.
+        #[no_effect = "the server supports none of these ciphers"]
         permit_prohibited_ciphers: bool = false,
-        /// Timeout for the response to a ping.
+        /// Timeout for the response to a ping. Without a response, the connection is closed. 0 means 15s.
         ping_timeout: Duration = "15s",
-        /// Time without received data after which a ping is sent. 0 means never.
+        /// Interval of pings on an idle connection. 0 means 30s.
         read_idle_timeout: Duration = "0s",
-        /// Time after which a connection that accepts no data is closed. 0 means never.
+        /// Time after which a connection that accepts no data is closed.
+        #[no_effect = "a connection that accepts no data is closed when it does not respond to pings"]
         write_byte_timeout: Duration = "0s",
     }
+    check Http2::check;
 }
 
 impl HttpServer {
@@ -203,8 +226,62 @@ impl HttpServer {
             max_connections: usize::try_from(self.listen.conn_limit).ok(),
             max_streams: self.http2.max_concurrent_streams,
             idle: self.server_idle_timeout,
+            http2: self.http2.settings(),
         }
     }
+}
+
+impl GrpcServer {
+    /// Returns the port to listen on. `block` is the name of this block, for errors.
+    pub(crate) fn port(&self, block: &'static str) -> PortSettings<'_> {
+        PortSettings {
+            block,
+            host: &self.listen.listen_address,
+            port: self.listen_port.0,
+            tls: self.tls.as_ref().map(ServerTls::settings),
+            max_connections: usize::try_from(self.listen.conn_limit).ok(),
+            max_streams: self.server_max_concurrent_streams,
+            idle: GRPC_IDLE,
+            http2: Http2Settings::default(),
+        }
+    }
+}
+
+impl Http2 {
+    /// Returns the settings of the listener. 0 stands for a default.
+    fn settings(&self) -> Http2Settings {
+        let size = |size: i64| u32::try_from(size).ok().filter(|size| *size > 0);
+        Http2Settings {
+            connection_window: size(self.max_upload_buffer_per_connection),
+            stream_window: size(self.max_upload_buffer_per_stream),
+            max_frame: size(signed(self.max_read_frame_size)),
+            ping_interval: Some(self.read_idle_timeout).filter(|interval| !interval.is_zero()),
+            ping_timeout: match self.ping_timeout {
+                Duration::ZERO => Some(PING_TIMEOUT),
+                timeout => Some(timeout),
+            },
+        }
+    }
+
+    fn check(&self) -> Result<(), ArgumentError> {
+        let frame = signed(self.max_read_frame_size);
+        let (connection, stream) = (self.max_upload_buffer_per_connection, self.max_upload_buffer_per_stream);
+        for (name, size, allowed) in [
+            ("max_read_frame_size", frame, FRAME_BYTES),
+            ("max_upload_buffer_per_connection", connection, CONNECTION_WINDOW),
+            ("max_upload_buffer_per_stream", stream, STREAM_WINDOW),
+        ] {
+            if size != 0 && !allowed.contains(&size) {
+                let message = format!("{name} must be 0, or from {} to {}", allowed.start(), allowed.end());
+                return Err(ArgumentError::new(name, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn signed(size: u64) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 impl ServerTls {

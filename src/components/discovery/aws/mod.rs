@@ -12,12 +12,12 @@ use crate::common::clouds::aws::client::Aws;
 use crate::common::clouds::aws::ec2;
 use crate::common::clouds::aws::ec2::Zones;
 use crate::common::clouds::aws::lightsail;
+use crate::common::clouds::aws::signed_client::SignedClientArguments;
 use crate::common::clouds::environment::Environment;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::discovery::schema::Filter;
-use crate::common::http::client::HttpClientArguments;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{Interval, Natural, choices};
 use alluvium_lang::body::arguments;
@@ -61,7 +61,7 @@ arguments! {
         /// block.
         filter: Vec<Filter>,
     }
-    shared { account: Account, client: HttpClientArguments }
+    shared { account: Account, client: SignedClientArguments }
     check AwsArguments::check;
 }
 

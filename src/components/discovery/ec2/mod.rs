@@ -9,12 +9,12 @@ use crate::common::clouds::aws::account::Account;
 use crate::common::clouds::aws::client::Aws;
 use crate::common::clouds::aws::ec2;
 use crate::common::clouds::aws::ec2::Zones;
+use crate::common::clouds::aws::signed_client::SignedClientArguments;
 use crate::common::clouds::environment::Environment;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::discovery::schema::Filter;
-use crate::common::http::client::HttpClientArguments;
 use alluvium_lang::attribute::Interval;
 use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::{ComponentError, Context, Definition};
@@ -34,7 +34,7 @@ arguments! {
         /// Condition on the discovered instances. An instance must match every `filter` block.
         filter: Vec<Filter>,
     }
-    shared { account: Account, client: HttpClientArguments }
+    shared { account: Account, client: SignedClientArguments }
 }
 
 /// The component's definition.

@@ -7,6 +7,7 @@ use crate::common::clouds::aws::testing::Amazon;
 use crate::common::testing::{Body, Recorder, Running, eventually};
 use alluvium_lang::value::Value;
 use alluvium_pipeline::component::HealthState;
+use alluvium_wire::client::Credential;
 
 const ZONES: &str = "<DescribeAvailabilityZonesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">
     <requestId>1</requestId><availabilityZoneInfo><item><zoneName>eu-central-1a</zoneName><zoneId>euc1-az2</zoneId>
@@ -115,4 +116,16 @@ async fn instances_of_all_pages_become_targets_and_a_refusal_keeps_them() {
 fn a_key_without_its_secret_is_refused() {
     let error = Body::new().text("access_key", "AKID").read(&DEFINITION).unwrap_err();
     assert_eq!(error, "access_key: access_key needs secret_key");
+}
+
+#[test]
+fn credentials_of_http_clients_are_read_but_not_used() {
+    let token = || Body::new().with("bearer_token", Value::Secret("hush".into()));
+    let arguments = token().read(&DEFINITION).unwrap();
+    let options = arguments.client.options(&"test".into());
+    assert!(matches!(options.credential, Credential::None));
+
+    let both = token().block("basic_auth", Body::new().text("username", "ann"));
+    let error = both.read(&DEFINITION).unwrap_err();
+    assert!(error.contains("at most one of basic_auth"), "{error}");
 }

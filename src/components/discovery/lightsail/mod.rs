@@ -8,11 +8,11 @@ use crate::common::arguments::targets::Target;
 use crate::common::clouds::aws::account::Account;
 use crate::common::clouds::aws::client::Aws;
 use crate::common::clouds::aws::lightsail;
+use crate::common::clouds::aws::signed_client::SignedClientArguments;
 use crate::common::clouds::environment::Environment;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
-use crate::common::http::client::HttpClientArguments;
 use alluvium_lang::attribute::Interval;
 use alluvium_lang::body::arguments;
 use alluvium_pipeline::component::{ComponentError, Context, Definition};
@@ -28,7 +28,7 @@ arguments! {
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
     }
-    shared { account: Account, client: HttpClientArguments }
+    shared { account: Account, client: SignedClientArguments }
 }
 
 /// The component's definition.

@@ -75,13 +75,6 @@ fn build(context: Context, arguments: Arc<EbpfArguments>) -> Result<Arc<dyn Comp
     metrics
         .active_targets
         .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
-    let without_effect = arguments.options.without_effect();
-    if !without_effect.is_empty() {
-        tracing::warn!(
-            component = %context.id, arguments = without_effect.join(", "),
-            "these arguments are accepted but have no effect yet"
-        );
-    }
     Ok(Arc::new(Ebpf {
         context,
         metrics,
@@ -230,14 +223,7 @@ impl Component<EbpfArguments> for Ebpf {
     }
 
     fn debug_info(&self) -> Value {
-        let without_effect = self.arguments.lock().options.without_effect();
-        let number = |number: usize| Value::Number(Number::Int(i64::try_from(number).unwrap_or(i64::MAX)));
-        Value::object([
-            ("targets", number(self.targets.lock().len())),
-            (
-                "arguments_without_effect",
-                Value::array(without_effect.into_iter().map(Value::string)),
-            ),
-        ])
+        let count = i64::try_from(self.targets.lock().len()).unwrap_or(i64::MAX);
+        Value::object([("targets", Value::Number(Number::Int(count)))])
     }
 }

@@ -15,7 +15,8 @@ const MIN_BODY_BYTES: u64 = 64 << 10;
 arguments! {
     /// Arguments of `pyroscope.receive_http`.
     pub(crate) struct ReceiveArguments {
-        /// Timeout for forwarding the upload of one debug file. Accepted without an effect.
+        /// Timeout for forwarding the upload of one debug file.
+        #[no_effect = "debug files are not accepted"]
         debug_info_upload_timeout: Duration = "2m",
         /// Receivers of the profiles.
         forward_to: Receivers,
@@ -23,13 +24,14 @@ arguments! {
         graceful_shutdown_timeout: Duration = "30s",
     }
     blocks {
-        /// Settings of a gRPC server. Accepted without an effect: the port of http also serves gRPC.
-        grpc: GrpcServer,
+        /// A port for gRPC calls only. It is closed by default, because the port of `http` also accepts gRPC calls.
+        grpc: Option<GrpcServer>,
         /// The HTTP server that receives profiles.
         http: HttpServer { conn_limit = 16384 },
         /// Limits for requests (not in Alloy).
         limits: Limits,
     }
+    check ReceiveArguments::check;
 }
 
 arguments! {
@@ -42,6 +44,21 @@ arguments! {
         max_bytes_in_flight: ByteSize = "256MiB",
     }
     check Limits::check;
+}
+
+impl ReceiveArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        let Some(grpc) = &self.grpc else {
+            return Ok(());
+        };
+        let (own, other) = (&grpc.listen.listen_address, &self.http.listen.listen_address);
+        let is_same_address = own == other || own.is_empty() || other.is_empty();
+        if grpc.listen_port.0 != 0 && grpc.listen_port == self.http.listen_port && is_same_address {
+            let message = format!("the port of the block http is {} as well", grpc.listen_port.0);
+            return Err(ArgumentError::new("grpc.listen_port", message));
+        }
+        Ok(())
+    }
 }
 
 impl Limits {

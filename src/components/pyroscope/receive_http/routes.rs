@@ -1,4 +1,4 @@
-//! The routes of the port, and their responses.
+//! The routes of the HTTP port and of the gRPC port, and their responses.
 //!
 //! A response is a success if every receiver accepted the profile. Otherwise its status tells the client whether to
 //! retry.
@@ -16,7 +16,7 @@ use axum::routing::post;
 use bytes::Bytes;
 
 use crate::common::passing::fanout::Fanout;
-use crate::common::serving::grpc;
+use crate::common::serving::grpc::{self, HEALTH_ROUTE};
 use crate::common::serving::intake::{Intake, TakenBody};
 use crate::pyroscope::receive_http::ingest::IngestRequest;
 use crate::pyroscope::receive_http::metrics::ReceiveMetrics;
@@ -30,6 +30,9 @@ use alluvium_wire::push::PUSH_ROUTE;
 /// Seconds after which a rejected client may retry.
 const RETRY_AFTER_SECONDS: &str = "1";
 
+/// Name of the service of pushes, for health checks.
+const PUSH_SERVICE: &str = "push.v1.PusherService";
+
 /// Shared state of the request handlers.
 pub(super) struct Handlers {
     /// The receivers of the profiles.
@@ -42,12 +45,21 @@ pub(super) struct Handlers {
     pub answer_within: Duration,
 }
 
-/// Returns the routes of the port, served by `handlers`.
-pub(super) fn router(handlers: Handlers) -> Router {
+/// Returns the routes of the HTTP port, served by `handlers`.
+pub(super) fn http_router(handlers: Handlers) -> Router {
     Router::new()
         .route("/ingest", post(ingest))
         .route("/pyroscope/ingest", post(ingest))
         .route(&format!("/{PUSH_ROUTE}"), post(pushed))
+        .with_state(Arc::new(handlers))
+}
+
+/// Returns the routes of the gRPC port, served by `handlers`.
+pub(super) fn grpc_router(handlers: Handlers) -> Router {
+    Router::new()
+        .route(&format!("/{PUSH_ROUTE}"), post(pushed_by_grpc))
+        .route(HEALTH_ROUTE, post(health))
+        .fallback(unknown_call)
         .with_state(Arc::new(handlers))
 }
 
@@ -62,8 +74,7 @@ async fn ingest(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -
 
 async fn pushed(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
     if Protocol::of(request.headers()) != Protocol::Connect {
-        let count = |status| handlers.metrics.request("push", status);
-        return grpc::serve(request, count, |request| handlers.take_grpc(request)).await;
+        return pushed_by_grpc(State(handlers), request).await;
     }
     let outcome = handlers.take_connect(request).await;
     handlers.metrics.request("push", status_of(&outcome));
@@ -74,6 +85,19 @@ async fn pushed(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -
         }
         Err(error) => refusal(&error),
     }
+}
+
+async fn pushed_by_grpc(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
+    let count = |status| handlers.metrics.request("push", status);
+    grpc::serve(request, count, |request| handlers.take_grpc(request)).await
+}
+
+async fn health(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
+    grpc::health(&handlers.intake, &[PUSH_SERVICE], request).await
+}
+
+async fn unknown_call(request: Request<Body>) -> Response {
+    grpc::unimplemented(&request, "the port accepts pushes and health checks")
 }
 
 impl Handlers {

@@ -1,8 +1,10 @@
 //! Tests of the component from outside: requests arrive over a socket, and profiles arrive at a sink.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use parking_lot::Mutex;
 use prost::Message as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::common::serving::grpc::testing::{framed, post_http1, post_http2, send};
 use crate::common::testing::{Body, Collector, Recorder, Running, eventually, receivers};
@@ -23,10 +26,12 @@ use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
 use alluvium_wire::client::{ClientOptions, HttpClient, Pem};
 use alluvium_wire::connect::{Codec, encode};
+use alluvium_wire::proto::health::HealthCheckRequest;
 use alluvium_wire::proto::push::PushRequest;
 use alluvium_wire::push::to_request;
 
 const PUSH: &str = "push.v1.PusherService/Push";
+const HEALTH: &str = "grpc.health.v1.Health/Check";
 const PPROF: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
 
 /// A sink that refuses all profiles with a given kind of error.
@@ -65,8 +70,16 @@ impl Port {
 
     fn url(&self, path: &str) -> String {
         let health = self.recorder.health().1;
-        let (_, address) = health.split_once("listening on ").unwrap();
+        let (_, addresses) = health.split_once("listening on ").unwrap();
+        let address = addresses.split(' ').next().unwrap();
         format!("http://{address}/{path}")
+    }
+
+    /// Returns the URL of a path on the gRPC port.
+    fn grpc_url(&self, path: &str) -> String {
+        let health = self.recorder.health().1;
+        let (_, address) = health.split_once(" (http), ").unwrap();
+        format!("http://{}/{path}", address.trim_end_matches(" (grpc)"))
     }
 
     async fn post(&self, path: &str, content_type: &str, body: impl Into<Bytes>) -> (StatusCode, String) {
@@ -80,6 +93,15 @@ fn http() -> Body {
     Body::new()
         .text("listen_address", "127.0.0.1")
         .with("listen_port", Value::Number(Number::Int(0)))
+}
+
+/// Returns a block `grpc` with any free port.
+fn grpc() -> Body {
+    Body::new().text("listen_address", "127.0.0.1")
+}
+
+fn number(number: usize) -> Value {
+    Value::Number(Number::Int(i64::try_from(number).unwrap()))
 }
 
 fn client() -> reqwest::Client {
@@ -266,6 +288,203 @@ async fn a_push_by_grpc_is_refused_with_the_code_that_says_why() {
 }
 
 #[tokio::test]
+async fn the_grpc_port_accepts_pushes_and_health_checks_and_nothing_else() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::with(sink.clone(), http(), Body::new().block("grpc", grpc())).await;
+    let content_type = ("content-type", "application/grpc");
+    let call = async |path: &str, message: &[u8]| {
+        let url = port.grpc_url(path);
+        send(post_http2(&url), &[content_type], framed(false, message)).await
+    };
+    let answer = call(PUSH, &request("cpu").encode_to_vec()).await;
+    assert_eq!((answer.header("grpc-status"), &*answer.body), ("0", &[0; 5][..]));
+    let expected = r#"{__name__="cpu", service_name="cpu", zone="eu"}"#;
+    assert_eq!(sink.profiles().pop().unwrap().labels.to_string(), expected);
+
+    for service in ["", "push.v1.PusherService"] {
+        let check = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let answer = call(HEALTH, &check.encode_to_vec()).await;
+        // The message has one field: the status SERVING.
+        assert_eq!(
+            (answer.header("grpc-status"), &*answer.body),
+            ("0", &[0, 0, 0, 0, 2, 8, 1][..])
+        );
+    }
+    let unknown = HealthCheckRequest {
+        service: "querier.v1.QuerierService".to_owned(),
+    };
+    assert_eq!(call(HEALTH, &unknown.encode_to_vec()).await.header("grpc-status"), "5");
+    for path in ["grpc.health.v1.Health/Watch", "ingest?name=a"] {
+        let answer = call(path, b"").await;
+        assert_eq!(answer.header("grpc-status"), "12", "{path}");
+        assert!(answer.header("grpc-message").contains("is not implemented"), "{path}");
+    }
+    assert_eq!(sink.profiles().len(), 1);
+    let metrics = port.recorder.context.metrics.encode();
+    assert!(
+        metrics.contains("pyroscope_receive_http_requests_total{route=\"push\",status=\"200\"} 1"),
+        "{metrics}"
+    );
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_message_on_the_grpc_port_may_be_as_large_as_its_limit_and_no_larger() {
+    let message = request("cpu").encode_to_vec();
+    for (limit, code) in [(message.len(), "0"), (message.len() - 1, "3")] {
+        let grpc = grpc().with("server_max_recv_msg_size", number(limit));
+        let port = Port::with(Arc::new(Collector::default()), http(), Body::new().block("grpc", grpc)).await;
+        let url = port.grpc_url(PUSH);
+        let body = framed(false, &message);
+        let answer = send(post_http2(&url), &[("content-type", "application/grpc")], body).await;
+        assert_eq!(answer.header("grpc-status"), code, "{limit}");
+        port.running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn an_update_opens_and_closes_the_grpc_port_and_keeps_the_other() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::open(sink.clone()).await;
+    let before = port.url("");
+    let with_grpc = port.body.clone().block("grpc", grpc());
+    port.running.component.update(with_grpc.arguments(&DEFINITION)).unwrap();
+    eventually("the gRPC port", || port.recorder.health().1.contains("(grpc)")).await;
+    assert_eq!(port.url(""), before);
+    let url = port.grpc_url(HEALTH);
+    let answer = send(
+        post_http2(&url),
+        &[("content-type", "application/grpc")],
+        framed(false, b""),
+    )
+    .await;
+    assert_eq!(answer.header("grpc-status"), "0");
+
+    port.running.component.update(port.body.arguments(&DEFINITION)).unwrap();
+    let address = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
+    let closed = || std::net::TcpStream::connect(&address).is_err();
+    eventually("the gRPC port to be closed", closed).await;
+    assert_eq!(port.post("ingest?name=a", "", "").await.0, StatusCode::OK);
+    port.running.stop().await;
+}
+
+#[test]
+fn both_ports_on_one_address_are_refused_at_the_argument() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let shared = usize::from(free.local_addr().unwrap().port());
+    let read = |own: &str| {
+        let http = http().with("listen_port", number(shared));
+        let grpc = grpc().text("listen_address", own).with("listen_port", number(shared));
+        let body = Body::new().with("forward_to", receivers([])).block("http", http);
+        body.block("grpc", grpc).read(&DEFINITION).map(drop)
+    };
+    let message = format!("grpc.listen_port: the port of the block http is {shared} as well");
+    assert_eq!(read("127.0.0.1"), Err(message.clone()));
+    assert_eq!(read(""), Err(message));
+    assert_eq!(read("127.0.0.2"), Ok(()));
+}
+
+/// Reads the frames that the server sends on an HTTP/2 connection whose client never responds. Returns the type and
+/// the payload of each.
+async fn frames(address: &str) -> Vec<(u8, Vec<u8>)> {
+    /// The connection preface, and an empty SETTINGS frame.
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream.write_all(PREFACE).await.unwrap();
+    let mut bytes = Vec::new();
+    // The server may reset the connection.
+    let _ = stream.read_to_end(&mut bytes).await;
+    let (mut frames, mut rest) = (Vec::new(), &bytes[..]);
+    while let Some((header, tail)) = rest.split_first_chunk::<9>() {
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
+        frames.push((header[3], tail[..length].to_vec()));
+        rest = &tail[length..];
+    }
+    frames
+}
+
+/// Returns the value of a setting in the server's SETTINGS frame, and the window that a connection gets.
+fn settings(frames: &[(u8, Vec<u8>)]) -> (impl Fn(u16) -> Option<u32>, u32) {
+    let (mut settings, mut window) = (HashMap::new(), 65_535);
+    for (kind, payload) in frames {
+        let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+        match kind {
+            4 => settings.extend(
+                payload
+                    .chunks(6)
+                    .map(|entry| (u16::from_be_bytes([entry[0], entry[1]]), number(&entry[2..]))),
+            ),
+            8 => window += number(payload),
+            _ => {}
+        }
+    }
+    (move |id| settings.get(&id).copied(), window)
+}
+
+#[tokio::test]
+async fn frames_windows_and_pings_of_http2_are_the_configured_ones() {
+    const WINDOW: u16 = 4;
+    const FRAME: u16 = 5;
+    let pings = || {
+        Body::new()
+            .text("read_idle_timeout", "50ms")
+            .text("ping_timeout", "50ms")
+    };
+    let sizes = pings()
+        .with("max_read_frame_size", number(32_768))
+        .with("max_upload_buffer_per_connection", number(2 << 20))
+        .with("max_upload_buffer_per_stream", number(1 << 20));
+    for (http2, window, frame, connection) in [
+        (sizes, 1 << 20, 32_768, 2 << 20),
+        (pings(), 128 << 10, 16_384, 128 << 10),
+    ] {
+        let port = Port::with(
+            Arc::new(Collector::default()),
+            http().block("http2", http2),
+            Body::new(),
+        )
+        .await;
+        let url = port.url("");
+        let address = url.trim_start_matches("http://").trim_end_matches('/');
+        // The server closes the connection because no ping is answered. The default would be after 30 seconds.
+        let frames = tokio::time::timeout(Duration::from_secs(20), frames(address))
+            .await
+            .unwrap();
+        assert!(frames.iter().any(|(kind, _)| *kind == 6), "no ping: {frames:?}");
+        let (setting, connection_window) = settings(&frames);
+        assert_eq!(setting(WINDOW), Some(window));
+        assert_eq!(setting(FRAME).unwrap_or(16_384), frame);
+        assert_eq!(connection_window, connection);
+        port.running.stop().await;
+    }
+}
+
+#[test]
+fn sizes_that_http2_does_not_allow_are_refused() {
+    let read = |name: &'static str, size: i64| {
+        let http2 = Body::new().with(name, Value::Number(Number::Int(size)));
+        let body = Body::new().with("forward_to", receivers([]));
+        let read = body.block("http", http().block("http2", http2)).read(&DEFINITION);
+        read.map(drop)
+    };
+    for (name, smallest, largest) in [
+        ("max_read_frame_size", 16_384, 16_777_215),
+        ("max_upload_buffer_per_connection", 65_535, 2_147_483_647),
+        ("max_upload_buffer_per_stream", 1, 2_147_483_647),
+    ] {
+        for size in [0, smallest, largest] {
+            assert_eq!(read(name, size), Ok(()), "{name} = {size}");
+        }
+        let message = format!("http.http2.{name}: {name} must be 0, or from {smallest} to {largest}");
+        assert_eq!(read(name, largest + 1), Err(message.clone()));
+        let below = if smallest > 1 { smallest - 1 } else { -1 };
+        assert_eq!(read(name, below), Err(message));
+    }
+}
+
+#[tokio::test]
 async fn what_the_receivers_say_becomes_a_status_that_tells_whether_to_try_again() {
     let sink = Arc::new(Refusing(Mutex::new(SinkErrorKind::Internal)));
     let port = Port::open(sink.clone()).await;
@@ -432,14 +651,15 @@ async fn an_update_keeps_the_port_or_changes_it_and_a_bad_one_changes_nothing() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_port_has_tls_where_it_is_configured() {
+async fn the_ports_have_tls_where_it_is_configured() {
     let tls = Body::new()
         .text("cert_pem", include_str!("../../../wire/client/testdata/server.pem"))
         .with(
             "key_pem",
             Value::Secret(include_str!("../../../wire/client/testdata/server.key").into()),
         );
-    let port = Port::with(Arc::new(Collector::default()), http().block("tls", tls), Body::new()).await;
+    let grpc = Body::new().block("grpc", grpc().block("tls", tls.clone()));
+    let port = Port::with(Arc::new(Collector::default()), http().block("tls", tls), grpc).await;
     let mut options = ClientOptions::new("test".into());
     options.tls.ca = Some(Pem::Text(include_str!("../../../wire/client/testdata/ca.pem").into()));
     options.tls.server_name = Some("server.test".into());
@@ -448,6 +668,10 @@ async fn the_port_has_tls_where_it_is_configured() {
     let response = secure.client().post(url).body("a;b 1").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert!(client().post(port.url("ingest?name=a")).send().await.is_err());
+    let url = port.grpc_url(HEALTH).replace("http://", "https://");
+    let headers = [("content-type", "application/grpc")];
+    let answer = send(secure.client().post(url), &headers, framed(false, b"")).await;
+    assert_eq!(answer.header("grpc-status"), "0");
     port.running.stop().await;
 }
 

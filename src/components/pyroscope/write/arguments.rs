@@ -24,7 +24,8 @@ arguments! {
     blocks {
         /// Server that profiles are sent to. Each endpoint receives every profile and has its own queue.
         endpoint: Vec<EndpointArguments>,
-        /// Trace headers to send. Accepted without an effect, because profiles in Alluvium carry no trace context.
+        /// Trace headers to send.
+        #[no_effect = "profiles carry no trace context"]
         tracing: Option<TracingArguments>,
     }
 }
@@ -32,7 +33,8 @@ arguments! {
 arguments! {
     /// The body of `endpoint { }`.
     pub(crate) struct EndpointArguments {
-        /// Timeout for the upload of one debug file. Accepted without an effect: no component uploads debug files.
+        /// Timeout for the upload of one debug file.
+        #[no_effect = "no component uploads debug files"]
         debug_info_upload_timeout: Duration = "2m",
         /// Headers to send with every request, for example X-Scope-OrgID for the tenant.
         headers: PlainHeaders = {},

@@ -1,12 +1,11 @@
 //! Blocks that configure the program: their checks, and the block `tracing`, which has no effect in this version.
 //!
 //! In: the block. Out: diagnostics. `tracing` configures the program's own traces, but the program has none. The block
-//! is accepted, so that one file works for Alloy and Alluvium, and a run warns that the block has no effect.
+//! is accepted, so that one file works for Alloy and Alluvium, with a warning that the block has no effect.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::check::analyzer::Extent;
 use crate::check::graph::SourceBlock;
 use alluvium_lang::body::{FromBody as _, arguments};
 use alluvium_lang::decode::{Resolve, decode};
@@ -61,7 +60,6 @@ pub(crate) fn check(
     name: &str,
     text: &SourceBlock,
     client: Option<&'static Schema>,
-    extent: Extent,
     resolve: &dyn Resolve,
 ) -> Diagnostics {
     let SourceBlock { source, block } = text;
@@ -70,7 +68,7 @@ pub(crate) fn check(
         "http" => http::settings(text, resolve).err().unwrap_or_default(),
         "tracing" => {
             let mut diagnostics = body(TracingBody::SCHEMA);
-            if extent != Extent::Whole && !diagnostics.has_errors() {
+            if !diagnostics.has_errors() {
                 let message = "the `tracing` block has no effect: this program does not trace itself";
                 diagnostics.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));
             }

@@ -7,5 +7,6 @@ pub(crate) mod ec2;
 pub(crate) mod lightsail;
 mod metadata;
 mod profiles;
+pub(crate) mod signed_client;
 #[cfg(test)]
 pub(crate) mod testing;

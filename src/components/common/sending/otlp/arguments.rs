@@ -27,7 +27,26 @@ arguments! {
 }
 
 arguments! {
-    /// The body of `tls { }` of a client.
+    /// The body of `tls { }` of a gRPC client.
+    pub(crate) struct GrpcTls {
+        /// If true, the connection is not encrypted.
+        insecure: bool = false,
+    }
+    shared { client: ClientTls }
+}
+
+arguments! {
+    /// The body of `tls { }` of an HTTP client.
+    pub(crate) struct HttpTls {
+        /// If true, the connection is not encrypted.
+        #[no_effect = "the scheme of the URL decides whether the connection is encrypted"]
+        insecure: bool = false,
+    }
+    shared { client: ClientTls }
+}
+
+arguments! {
+    /// TLS settings that gRPC and HTTP clients share.
     pub(crate) struct ClientTls {
         /// File with the certificate authorities to trust, instead of the system's.
         ca_file: Option<PathBuf>,
@@ -37,9 +56,6 @@ arguments! {
         cert_file: Option<PathBuf>,
         /// Client certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// If true, a gRPC connection is not encrypted. For HTTP the argument has no effect, because the scheme of the
-        /// URL decides.
-        insecure: bool = false,
         /// If true, the server's certificate is not verified.
         insecure_skip_verify: bool = false,
         /// File with the private key of the client certificate.

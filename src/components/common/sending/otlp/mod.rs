@@ -8,6 +8,6 @@ mod exporter;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use arguments::{ClientTls, Compression, RetryOnFailure};
+pub(crate) use arguments::{Compression, GrpcTls, HttpTls, RetryOnFailure};
 pub(crate) use delivery::Delivery;
 pub(crate) use exporter::{Exporter, build};

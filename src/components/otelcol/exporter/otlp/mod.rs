@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::common::http::values::PlainHeaders;
 use crate::common::sending::otlp;
-use crate::common::sending::otlp::{ClientTls, Compression, Delivery, RetryOnFailure};
+use crate::common::sending::otlp::{Compression, Delivery, GrpcTls, RetryOnFailure};
 use crate::common::sending::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{FromValue, Interval, wrong};
@@ -51,7 +51,7 @@ arguments! {
     }
     blocks {
         /// TLS settings of the connection. The settings can also select a plain connection.
-        tls: ClientTls,
+        tls: GrpcTls,
     }
 }
 
@@ -136,7 +136,7 @@ impl otlp::Exporter for ExporterArguments {
             .map_err(|error| failed(&error))?;
         let options = ClientOptions {
             headers: headers.map().clone(),
-            tls: tls.options(),
+            tls: tls.client.options(),
             only_http2: true,
             follow_redirects: false,
             ..ClientOptions::new(user_agent.clone())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::common::http::values::{HttpUrl, PlainHeaders};
 use crate::common::sending::otlp;
-use crate::common::sending::otlp::{ClientTls, Compression, Delivery, RetryOnFailure};
+use crate::common::sending::otlp::{Compression, Delivery, HttpTls, RetryOnFailure};
 use crate::common::sending::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{Interval, choices};
@@ -54,7 +54,7 @@ arguments! {
     }
     blocks {
         /// TLS settings of the connection.
-        tls: ClientTls,
+        tls: HttpTls,
     }
 }
 
@@ -120,7 +120,7 @@ impl otlp::Exporter for ExporterArguments {
         }
         let options = ClientOptions {
             headers: client.headers.map().clone(),
-            tls: client.tls.options(),
+            tls: client.tls.client.options(),
             ..ClientOptions::new(user_agent.clone())
         };
         let http = HttpClient::new(&options)

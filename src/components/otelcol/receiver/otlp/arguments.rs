@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::arguments::checks;
 use crate::common::arguments::endpoint::HostPort;
 use crate::common::passing::fanout::Receivers;
-use crate::common::serving::listening::PortSettings;
+use crate::common::serving::listening::{Http2Settings, PortSettings};
 use crate::common::serving::server::required_pem;
 use alluvium_base::bytes::ByteBudget;
 use alluvium_base::pem::Pem;
@@ -21,9 +21,6 @@ use alluvium_pipeline::check::settings::http::{ClientAuth, TlsSettings};
 
 /// Time after which an idle connection is closed.
 const IDLE: Duration = Duration::from_mins(1);
-
-/// Maximum number of concurrent requests on a connection if the configuration sets no limit.
-const MAX_STREAMS: u64 = 100;
 
 arguments! {
     /// Arguments of `otelcol.receiver.otlp`.
@@ -163,18 +160,14 @@ impl ReceiverArguments {
 impl GrpcServer {
     /// Returns the settings of the gRPC port.
     pub(crate) fn port(&self) -> PortSettings<'_> {
-        let streams = match self.max_concurrent_streams {
-            0 => MAX_STREAMS,
-            streams => streams,
-        };
-        port("grpc", &self.endpoint, self.tls.as_ref(), streams)
+        port("grpc", &self.endpoint, self.tls.as_ref(), self.max_concurrent_streams)
     }
 }
 
 impl HttpServer {
     /// Returns the settings of the HTTP port.
     pub(crate) fn port(&self) -> PortSettings<'_> {
-        port("http", &self.endpoint, self.tls.as_ref(), MAX_STREAMS)
+        port("http", &self.endpoint, self.tls.as_ref(), 0)
     }
 }
 
@@ -187,6 +180,7 @@ fn port<'a>(block: &'static str, endpoint: &'a HostPort, tls: Option<&Tls>, max_
         max_connections: None,
         max_streams,
         idle: IDLE,
+        http2: Http2Settings::default(),
     }
 }
 

@@ -56,9 +56,7 @@ pub(super) fn grpc_router(handlers: Handlers) -> Router {
 }
 
 async fn unknown_call(request: Request<Body>) -> Response {
-    let path = request.uri().path().trim_start_matches('/');
-    let message = format!("`{path}` is not implemented: only profiles are supported");
-    alluvium_admin::grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
+    grpc::unimplemented(&request, "only profiles are supported")
 }
 
 async fn by_http(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
