@@ -268,10 +268,9 @@ fn a_file_may_have_any_number_of_lines_of_comment() {
     for format in [Format::Conprof, Format::Parca, Format::Prometheus] {
         assert!(convert(format, &job).unwrap().text.contains("localhost:1"));
     }
-    let pod = format!(
-        "kind: Pod\nmetadata:\n{comments}  name: shop\n  annotations:\n{comments}    coroot.com/profile-scrape: 'true'\n"
-    );
-    let pod = format!("{pod}    coroot.com/profile-port: '6060'\n{comments}");
+    let pod = format!("kind: Pod\nmetadata:\n{comments}  name: shop\n  annotations:\n{comments}");
+    let scrape = "    coroot.com/profile-scrape: 'true'\n    coroot.com/profile-port: '6060'\n";
+    let pod = format!("{pod}{scrape}{comments}");
     assert!(
         convert(Format::Coroot, &pod)
             .unwrap()

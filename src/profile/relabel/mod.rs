@@ -178,9 +178,9 @@ impl Rules {
         (self.change(&mut labels) && !labels.is_empty()).then_some(labels)
     }
 
-    /// Applies the rules in place. A label with an empty value is removed first, because Prometheus does not distinguish
-    /// it from a missing label. `labels` may be empty before and after the call. Returns false if a rule drops the
-    /// labels.
+    /// Applies the rules in place. A label with an empty value is removed first, because Prometheus does not
+    /// distinguish it from a missing label. `labels` may be empty before and after the call. Returns false if a rule
+    /// drops the labels.
     pub fn change(&self, labels: &mut LabelMap) -> bool {
         labels.retain(|_, value| !value.is_empty());
         self.0.iter().all(|rule| rule.apply(labels))

@@ -52,7 +52,7 @@ pub(crate) struct Http2Settings {
     pub stream_window: Option<u32>,
     /// Maximum size of a received frame in bytes, from 16384 to 16777215.
     pub max_frame: Option<u32>,
-    /// Interval of pings.
+    /// Interval of the pings that the server sends.
     pub ping_interval: Option<Duration>,
     /// Timeout for the response to a ping.
     pub ping_timeout: Option<Duration>,

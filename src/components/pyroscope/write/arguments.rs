@@ -24,7 +24,7 @@ arguments! {
     blocks {
         /// Server that profiles are sent to. Each endpoint receives every profile and has its own queue.
         endpoint: Vec<EndpointArguments>,
-        /// Trace headers to send.
+        /// Headers with the trace context to send with each request.
         #[no_effect = "profiles carry no trace context"]
         tracing: Option<TracingArguments>,
     }
