@@ -44,7 +44,9 @@ impl HttpClient {
         let authorization = match &self.credential {
             Credential::None => return Ok(headers),
             Credential::Basic { username, password } => basic(username, &password.read().await?),
-            Credential::Authorization { scheme, credentials } => format!("{scheme} {}", credentials.read().await?),
+            Credential::Authorization { scheme, credentials } => {
+                format!("{scheme} {}", credentials.read().await?.trim_ascii_end())
+            }
             Credential::OAuth2(oauth2) => format!("Bearer {}", self.token.token(oauth2).await?),
             Credential::Provided(provider) => {
                 format!("Bearer {}", provider.token().await.map_err(ClientError::Provided)?)

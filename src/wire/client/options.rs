@@ -96,6 +96,7 @@ pub trait TokenProvider: std::fmt::Debug + Send + Sync {
 #[derive(Clone)]
 pub enum Secret {
     Text(Arc<str>),
+    /// The secret itself. Line breaks at its end are ignored, because the content of a file usually ends with one.
     /// A file, read again for every request. Whitespace around the secret is ignored.
     File(PathBuf),
 }
@@ -114,7 +115,10 @@ impl Secret {
     /// Returns the secret. A file is read each time.
     pub async fn read(&self) -> Result<Arc<str>, ClientError> {
         match self {
-            Self::Text(text) => Ok(text.clone()),
+            Self::Text(text) => Ok(match text.trim_end_matches(['\r', '\n']) {
+                trimmed if trimmed.len() == text.len() => text.clone(),
+                trimmed => trimmed.into(),
+            }),
             Self::File(path) => tokio::fs::read_to_string(path)
                 .await
                 .map(|text| Arc::from(text.trim()))

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::common::arguments::checks::at_most_one_of;
-use crate::common::http::values::{Headers, HttpUrl, ProxyUrl};
+use crate::common::http::values::{Headers, HttpUrl, ProxyUrl, check_header_secret, check_header_text};
 use alluvium_lang::argument_error::{ArgumentError, ArgumentErrors};
 use alluvium_lang::attribute::{FromValue, Secret, wrong};
 use alluvium_lang::body::{FromBody as _, arguments};
@@ -224,7 +224,7 @@ impl HttpClientArguments {
                 configured";
             return Err(ArgumentError::new("", message));
         }
-        Ok(())
+        check_header_secret("bearer_token", self.bearer_token.as_ref())
     }
 
     fn credential(&self, user_agent: &Arc<str>) -> Credential {
@@ -321,6 +321,8 @@ impl Authorization {
             return Err(ArgumentError::new("type", message));
         }
         at_most_one_of(
+        check_header_text("type", &self.scheme)?;
+        check_header_secret("credentials", self.credentials.as_ref())?;
             "credentials",
             &self.credentials,
             "credentials_file",
@@ -437,6 +439,37 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn line_breaks_at_the_end_of_secrets_are_ignored_and_others_are_refused() {
+        let secret = |text: &str| Value::Secret(text.into());
+        let token = |text: &str| Body::new().with("bearer_token", secret(text));
+        let authorization = |text: &str| {
+            let block = Body::new().with("credentials", secret(text));
+            Body::new().block("authorization", block)
+        };
+        let headers = |text: &str| {
+            let values = Value::array([secret(text)]);
+            Body::new().with("http_headers", Value::object([("X-Key", values)]))
+        };
+        for end in ["\n", "\r\n", " \n\n"] {
+            let text = format!("hush{end}");
+            for body in [token(&text), authorization(&text)] {
+                assert_eq!(read(&body).err(), None);
+            }
+            let arguments = read(&headers(&text)).unwrap();
+            assert_eq!(arguments.transport.http_headers.map()["x-key"], "hush");
+        }
+        for (body, path) in [
+            (token("hu\nsh"), "bearer_token: bearer_token"),
+            (authorization("hu\nsh"), "authorization.credentials: credentials"),
+            (headers("hu\nsh"), "http_headers: the value of header `X-Key`"),
+        ] {
+            let expected = format!("{path} contains characters that are not allowed in an HTTP header");
+            let error = read(&body).unwrap_err();
+            assert!(error.starts_with(&expected) && !error.contains("sh"), "{error}");
+        }
+    }
+
     fn contradictions_are_refused_at_their_attribute() {
         assert_eq!(
             read(&Body::new().text("no_proxy", "x")).unwrap_err(),
