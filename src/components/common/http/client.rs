@@ -43,7 +43,8 @@ arguments! {
     pub(crate) struct Transport {
         /// If true, HTTP/2 is offered over TLS.
         enable_http2: bool = true,
-        /// If true, redirects are followed, at most 10.
+        /// If true, up to 9 redirects are followed. Another host, or the same host after a redirect from HTTPS to HTTP,
+        /// receives no credentials, `http_headers` or request body.
         follow_redirects: bool = true,
         /// Headers to send with every request, each with a list of values.
         http_headers: Headers,
@@ -320,9 +321,9 @@ impl Authorization {
             let message = "the authorization type cannot be \"basic\": use a basic_auth block";
             return Err(ArgumentError::new("type", message));
         }
-        at_most_one_of(
         check_header_text("type", &self.scheme)?;
         check_header_secret("credentials", self.credentials.as_ref())?;
+        at_most_one_of(
             "credentials",
             &self.credentials,
             "credentials_file",
@@ -439,7 +440,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn line_breaks_at_the_end_of_secrets_are_ignored_and_others_are_refused() {
         let secret = |text: &str| Value::Secret(text.into());
         let token = |text: &str| Body::new().with("bearer_token", secret(text));
@@ -470,6 +470,7 @@ mod tests {
         }
     }
 
+    #[test]
     fn contradictions_are_refused_at_their_attribute() {
         assert_eq!(
             read(&Body::new().text("no_proxy", "x")).unwrap_err(),

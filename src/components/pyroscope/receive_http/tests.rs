@@ -21,7 +21,7 @@ use alluvium_pipeline::component::HealthState;
 use alluvium_profile::sink::Receiver;
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
-use alluvium_wire::client::{ClientOptions, HttpClient, Pem};
+use alluvium_wire::client::{ClientOptions, Connections, HttpClient, Pem};
 use alluvium_wire::connect::{Codec, encode};
 use alluvium_wire::proto::push::PushRequest;
 use alluvium_wire::push::to_request;
@@ -82,7 +82,7 @@ fn http() -> Body {
         .with("listen_port", Value::Number(Number::Int(0)))
 }
 
-fn client() -> reqwest::Client {
+fn client() -> Connections {
     let options = ClientOptions::new("test".into());
     HttpClient::new(&options).unwrap().client().clone()
 }

@@ -220,7 +220,7 @@ impl Scraper {
                 self.ask_own().await?
             } else {
                 let request = self.client.get(url.clone()).await?;
-                request.send().await.map_err(ResponseError::Transport)?
+                self.client.client().send(request).await.map_err(ResponseError::Send)?
             };
             let max_bytes = self.settings.limits.profile_bytes();
             Ok(response::read(response, url.path(), max_bytes).await?)
