@@ -1,7 +1,8 @@
 //! Utilities that std lacks and several layers use: durations, the time since boot, memory budgets and pressure, counts
 //! of waiting tasks, record files, atomic file replacement, certificates in PEM and their renewal, JSON, regular
 //! expressions and letter cases as in Go, file descriptors, compressed responses, DNS, hosts and network interfaces,
-//! compressed sections of ELF files, limits on repeated log messages, shutdown.
+//! compressed sections of ELF files, limits on repeated log messages, the spread of periodic requests,
+//! shutdown.
 //!
 //! Nothing here depends on profiles or configuration.
 
@@ -23,6 +24,7 @@ pub mod pressure;
 pub mod re2;
 pub mod reloaded_files;
 pub mod segment;
+pub mod spread;
 pub mod waiters;
 
 /// The signal that asks a task to finish its work and return.

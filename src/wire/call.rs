@@ -1,8 +1,8 @@
 //! The client side of unary Connect: sends one message and receives one message or one error.
 //!
-//! In: a configured `reqwest` client (TLS, proxy, pool), a base URL with an optional path prefix, and headers. The
-//! caller retries: [`CallError::is_retryable`] returns whether a retry may succeed. [`CallError::retry_after`] returns
-//! the time to wait before the retry.
+//! In: connections (TLS, proxy, pool), a base URL with an optional path prefix, and headers. The caller retries:
+//! [`CallError::is_retryable`] returns whether a retry may succeed. [`CallError::retry_after`] returns the time to wait
+//! before the retry.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 use url::Url;
 
-use crate::client::{BodyError, read_body};
+use crate::client::{BodyError, Connections, RedirectError, SendError, read_body};
 use crate::connect::{Code, Codec, ConnectError};
 use crate::error_detail::ErrorDetail;
 
@@ -35,6 +35,9 @@ pub enum CallError {
         /// Error of the HTTP client.
         source: reqwest::Error,
     },
+    /// The server redirected the call, and the client did not follow the redirect.
+    #[error("cannot call {url}: {source}")]
+    Redirect { url: String, source: RedirectError },
     /// The server responded with an error.
     #[error("{url} answered {status}: {message}")]
     Refused {
@@ -67,7 +70,7 @@ impl CallError {
             CallError::Refused { status: 413, .. } => false,
             CallError::Refused { code: Some(code), .. } => code.is_retryable(),
             CallError::Refused { status, .. } => *status >= 500 || matches!(status, 408 | 429),
-            CallError::Answer { .. } => false,
+            CallError::Redirect { .. } | CallError::Answer { .. } => false,
         }
     }
 
@@ -97,7 +100,7 @@ fn chain(error: &reqwest::Error) -> String {
 /// A server with the settings of all calls to it.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    client: reqwest::Client,
+    client: Connections,
     base: Url,
     headers: HeaderMap,
     timeout: Option<Duration>,
@@ -105,9 +108,9 @@ pub struct Caller {
 
 impl Caller {
     /// Creates a caller of the server at `base`. The path of `base` becomes the prefix of all routes.
-    pub fn new(client: reqwest::Client, base: Url) -> Self {
+    pub fn new(client: impl Into<Connections>, base: Url) -> Self {
         Self {
-            client,
+            client: client.into(),
             base,
             headers: HeaderMap::new(),
             timeout: None,
@@ -205,9 +208,10 @@ impl Caller {
         if let Some(timeout) = self.timeout {
             request = request.timeout(timeout);
         }
-        request.send().await.map_err(|source| CallError::Transport {
-            url: url.to_string(),
-            source,
+        let url = || url.to_string();
+        self.client.send(request).await.map_err(|error| match error {
+            SendError::Lost(source) => CallError::Transport { url: url(), source },
+            SendError::Redirect(source) => CallError::Redirect { url: url(), source },
         })
     }
 

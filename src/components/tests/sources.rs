@@ -34,7 +34,8 @@ async fn targets_and_modules_follow_a_file_and_a_url() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     std::fs::write(file("module"), module("three:3")).unwrap();
-    std::fs::write(file("token"), "hush").unwrap();
+    // A text file ends with a line break, which is not part of the token.
+    std::fs::write(file("token"), "hush\n").unwrap();
     let text = format!(
         r#"
 remote.http "list" {{
@@ -97,6 +98,12 @@ pyroscope.write "default" {{
     "no list".clone_into(&mut answer.lock());
     eventually("the trouble", || controller.unhealthy() == ["discovery.relabel.all"]).await;
     assert!(all().contains("two:2"), "the last targets stay");
+    assert!(!controller.unhealthy().contains(&"pyroscope.write.default".to_owned()));
+    std::fs::write(file("token"), "hush\nhush").unwrap();
+    eventually("the error at the token", || {
+        controller.unhealthy().contains(&"pyroscope.write.default".to_owned())
+    })
+    .await;
     let token = controller.component("local.file.token").unwrap();
     let shown = format!("{} {} {token:?}", token.exports, token.arguments);
     assert!(shown.contains("(secret)") && !shown.contains("hush"), "{shown}");

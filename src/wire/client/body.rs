@@ -1,26 +1,10 @@
 //! Reads response bodies with a size limit, so that a server that never stops sending cannot exhaust the memory.
 
-use std::fmt;
-
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_ENCODING;
 
-use crate::client::error::error_chain;
+use crate::client::error::BodyError;
 use alluvium_profile::pprof::{self, GzipError};
-
-/// The reason why a body could not be read completely.
-#[derive(Debug, thiserror::Error)]
-pub enum BodyError {
-    /// The connection broke. The error does not contain the URL, which may hold secrets.
-    #[error("{}", error_chain(.0))]
-    Lost(#[source] reqwest::Error),
-    /// The body is longer than this many bytes.
-    #[error("the response is longer than {}", size(*.0))]
-    TooLong(usize),
-    /// The body cannot be decompressed by the method that its `Content-Encoding` names.
-    #[error("the response is not gzip, although its headers say so: {0}")]
-    Encoding(String),
-}
 
 /// Reads a body of at most `max_bytes`.
 ///
@@ -80,13 +64,4 @@ async fn read(mut response: reqwest::Response, max_bytes: usize) -> Result<(Byte
 
 fn lost(error: reqwest::Error) -> BodyError {
     BodyError::Lost(error.without_url())
-}
-
-/// Formats a size limit for messages: in MiB if it is a whole number of MiB, otherwise in bytes.
-fn size(bytes: usize) -> impl fmt::Display {
-    const MIB: usize = 1 << 20;
-    fmt::from_fn(move |text| match bytes % MIB {
-        0 => write!(text, "{} MiB", bytes / MIB),
-        _ => write!(text, "{bytes} bytes"),
-    })
 }

@@ -1,21 +1,81 @@
-//! Builds the HTTP connections of a client: redirects, timeouts, TLS and proxies. [`super::HttpClient`] adds
-//! credentials.
+//! The HTTP connections of a client: timeouts, TLS, proxies and redirects. [`super::HttpClient`] adds credentials.
 
 use std::time::Duration;
 
-use crate::client::error::ClientError;
+use http::Method;
+use url::Url;
+
+use crate::client::error::{ClientError, SendError};
 use crate::client::options::{ClientOptions, ProxyOptions};
+use crate::client::redirects;
 use crate::client::tls::configure;
 
-/// Maximum number of redirects, as in Go's client.
-const MAX_REDIRECTS: usize = 10;
 /// Time after which idle connections are closed; Alloy's value.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Timeout for connecting, including the TLS handshake. In Alloy, this is the timeout of the handshake alone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Builds the `reqwest` client. Reads certificate files but opens no connection.
-pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, ClientError> {
+/// Sends requests without adding credentials. Clones share the connections.
+///
+/// Requests are built with [`Connections::request`] and sent with [`Connections::send`], which follows redirects.
+/// `RequestBuilder::send` follows none.
+#[derive(Clone, Debug)]
+pub struct Connections {
+    client: reqwest::Client,
+    is_following: bool,
+}
+
+impl Connections {
+    /// Builds the client. Reads certificate files but opens no connection.
+    pub(super) fn new(options: &ClientOptions) -> Result<Self, ClientError> {
+        Ok(Self {
+            client: build(options)?,
+            is_following: options.follow_redirects,
+        })
+    }
+
+    /// Starts a request.
+    pub fn request(&self, method: Method, url: Url) -> reqwest::RequestBuilder {
+        self.client.request(method, url)
+    }
+
+    /// Starts a POST.
+    pub fn post(&self, url: impl reqwest::IntoUrl) -> reqwest::RequestBuilder {
+        self.client.post(url)
+    }
+
+    /// Sends a request, and follows redirects if the options permit it.
+    ///
+    /// # Errors
+    /// Returns an error if the request is invalid, if there is no response, or if a redirect cannot be followed.
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, SendError> {
+        self.execute(request.build().map_err(SendError::lost)?).await
+    }
+
+    /// Sends a complete request, such as a signed request, and follows redirects if the options permit it.
+    ///
+    /// # Errors
+    /// Returns an error if there is no response, or if a redirect cannot be followed.
+    pub async fn execute(&self, request: reqwest::Request) -> Result<reqwest::Response, SendError> {
+        if self.is_following {
+            redirects::execute(&self.client, request).await
+        } else {
+            self.client.execute(request).await.map_err(SendError::lost)
+        }
+    }
+}
+
+/// A plain client follows redirects by its own policy.
+impl From<reqwest::Client> for Connections {
+    fn from(client: reqwest::Client) -> Self {
+        Self {
+            client,
+            is_following: false,
+        }
+    }
+}
+
+fn build(options: &ClientOptions) -> Result<reqwest::Client, ClientError> {
     let protocols: &[&[u8]] = if options.enable_http2 {
         &[b"h2", b"http/1.1"]
     } else {
@@ -23,11 +83,8 @@ pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, Cl
     };
     let mut builder = reqwest::Client::builder()
         .user_agent(options.user_agent.as_ref())
-        .redirect(if options.follow_redirects {
-            reqwest::redirect::Policy::limited(MAX_REDIRECTS)
-        } else {
-            reqwest::redirect::Policy::none()
-        })
+        // The module `redirects` follows redirects. The library would send secret headers to other hosts.
+        .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(IDLE_TIMEOUT)
         // Bodies are not decompressed: profiles are themselves gzip files.

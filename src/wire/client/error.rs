@@ -1,5 +1,6 @@
-//! Errors of building a client and of obtaining its credentials.
+//! Errors of building a client, of obtaining its credentials, and of its requests.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -44,6 +45,55 @@ impl From<TlsError> for ClientError {
     }
 }
 
+/// The reason why a body could not be read completely.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The connection broke. The error does not contain the URL, which may hold secrets.
+    #[error("{}", error_chain(.0))]
+    Lost(#[source] reqwest::Error),
+    /// The body is longer than this many bytes.
+    #[error("the response is longer than {}", size(*.0))]
+    TooLong(usize),
+    /// The body cannot be decompressed by the method that its `Content-Encoding` names.
+    #[error("the response is not gzip, although its headers say so: {0}")]
+    Encoding(String),
+}
+
+/// The reason why a request received no response.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// The request is invalid, the server could not be reached, or the connection broke. The error does not contain the
+    /// URL, which may hold secrets.
+    #[error("{}", error_chain(.0))]
+    Lost(#[source] reqwest::Error),
+    /// The server redirected the request, and the client did not follow the redirect.
+    #[error(transparent)]
+    Redirect(#[from] RedirectError),
+}
+
+impl SendError {
+    pub(super) fn lost(error: reqwest::Error) -> Self {
+        Self::Lost(error.without_url())
+    }
+}
+
+/// The reason why a redirect was not followed. No error contains a path or a query, which may hold secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum RedirectError {
+    /// The request was redirected more often than this.
+    #[error("the server redirected the request more than {0} times")]
+    TooMany(usize),
+    /// The address of the redirect cannot be parsed, or has another scheme than HTTP.
+    #[error("the server redirected the request to an address that is not an HTTP URL")]
+    Location,
+    /// The redirect would send the body of the request to this scheme and host.
+    #[error(
+        "the server redirected the request to {0}, but its body may contain secrets: if {0} is the right server, \
+         configure its URL"
+    )]
+    Body(String),
+}
+
 /// The reason why a token server returned no token.
 #[derive(Debug, thiserror::Error)]
 pub enum OAuth2Error {
@@ -51,8 +101,11 @@ pub enum OAuth2Error {
     #[error("there is no HTTP client for the token server")]
     NoClient,
     /// The server could not be reached, or the connection broke.
-    #[error("cannot request a token from {url}: {}", error_chain(.source))]
-    Request { url: Box<Url>, source: reqwest::Error },
+    #[error("cannot request a token from {url}: {source}")]
+    Request { url: Box<Url>, source: SendError },
+    /// The response could not be read.
+    #[error("cannot read the response of {url}: {source}")]
+    Body { url: Box<Url>, source: BodyError },
     /// The server refused to return a token.
     #[error("{url} responded with status {status}")]
     Status { url: Box<Url>, status: StatusCode },
@@ -89,4 +142,13 @@ pub fn without_secrets(url: &Url) -> Url {
     let _ = (url.set_username(""), url.set_password(None));
     url.set_query(None);
     url
+}
+
+/// Formats a size limit for messages: in MiB if it is a whole number of MiB, otherwise in bytes.
+fn size(bytes: usize) -> impl fmt::Display {
+    const MIB: usize = 1 << 20;
+    fmt::from_fn(move |text| match bytes % MIB {
+        0 => write!(text, "{} MiB", bytes / MIB),
+        _ => write!(text, "{bytes} bytes"),
+    })
 }

@@ -1,10 +1,10 @@
 //! The HTTP client of components, together with its credentials.
 
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 use url::Url;
 
-use crate::client::connections::connections;
+use crate::client::connections::Connections;
 use crate::client::error::ClientError;
 use crate::client::oauth2::TokenCache;
 use crate::client::options::{ClientOptions, Credential, basic};
@@ -12,7 +12,7 @@ use crate::client::options::{ClientOptions, Credential, basic};
 /// HTTP client with its credentials. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
-    client: reqwest::Client,
+    client: Connections,
     headers: HeaderMap,
     credential: Credential,
     token: TokenCache,
@@ -26,15 +26,15 @@ impl HttpClient {
             _ => TokenCache::default(),
         };
         Ok(Self {
-            client: connections(options)?,
+            client: Connections::new(options)?,
             headers: options.headers.clone(),
             credential: options.credential.clone(),
             token,
         })
     }
 
-    /// Returns the bare client, without credentials.
-    pub fn client(&self) -> &reqwest::Client {
+    /// Returns the connections of the client, which send requests without its credentials.
+    pub fn client(&self) -> &Connections {
         &self.client
     }
 
@@ -44,7 +44,9 @@ impl HttpClient {
         let authorization = match &self.credential {
             Credential::None => return Ok(headers),
             Credential::Basic { username, password } => basic(username, &password.read().await?),
-            Credential::Authorization { scheme, credentials } => format!("{scheme} {}", credentials.read().await?),
+            Credential::Authorization { scheme, credentials } => {
+                format!("{scheme} {}", credentials.read().await?.trim_ascii_end())
+            }
             Credential::OAuth2(oauth2) => format!("Bearer {}", self.token.token(oauth2).await?),
             Credential::Provided(provider) => {
                 format!("Bearer {}", provider.token().await.map_err(ClientError::Provided)?)
@@ -56,8 +58,8 @@ impl HttpClient {
         Ok(headers)
     }
 
-    /// Starts a GET with credentials.
+    /// Starts a GET with credentials, to send with [`Connections::send`].
     pub async fn get(&self, url: Url) -> Result<reqwest::RequestBuilder, ClientError> {
-        Ok(self.client.get(url).headers(self.headers().await?))
+        Ok(self.client.request(Method::GET, url).headers(self.headers().await?))
     }
 }

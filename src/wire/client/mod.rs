@@ -12,14 +12,19 @@ mod http_client;
 mod oauth2;
 mod options;
 #[cfg(test)]
+mod redirect_tests;
+mod redirects;
+#[cfg(test)]
 mod tests;
 mod tls;
 
-pub use body::{BodyError, read_beginning, read_body, read_decoded};
-pub use error::{ClientError, ProviderError, error_chain, without_secrets};
+pub use body::{read_beginning, read_body, read_decoded};
+pub use connections::Connections;
+pub use error::{BodyError, ClientError, ProviderError, RedirectError, SendError, error_chain, without_secrets};
 pub use http_client::HttpClient;
 pub use options::{ClientOptions, Credential, Secret};
 pub use options::{OAuth2, ProxyOptions, TokenProvider};
+pub use redirects::{is_host_or_subdomain, redirect_target};
 pub use tls::{TlsOptions, TlsVersion};
 
 /// A certificate or a key of [`TlsOptions`].

@@ -8,19 +8,22 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::client::connections::connections;
-use crate::client::error::{ClientError, OAuth2Error};
+use crate::client::body::read_body;
+use crate::client::connections::Connections;
+use crate::client::error::{ClientError, OAuth2Error, SendError};
 use crate::client::options::{OAuth2, basic};
 
 /// A token is renewed this long before its expiry, so that it does not expire in transit.
 const RENEW_BEFORE: Duration = Duration::from_secs(10);
 /// Timeout of a request to the token server.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of a response of the token server, in bytes.
+const MAX_ANSWER: usize = 1 << 20;
 
 /// The token of one client; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenCache {
-    client: Option<reqwest::Client>,
+    client: Option<Connections>,
     token: Arc<tokio::sync::Mutex<Option<Token>>>,
 }
 
@@ -39,7 +42,7 @@ struct Answer {
 impl TokenCache {
     pub(super) fn new(oauth2: &OAuth2) -> Result<Self, ClientError> {
         Ok(Self {
-            client: Some(connections(&oauth2.options)?),
+            client: Some(Connections::new(&oauth2.options)?),
             token: Arc::default(),
         })
     }
@@ -83,13 +86,13 @@ enum SecretLocation {
 }
 
 async fn ask(
-    client: &reqwest::Client,
+    client: &Connections,
     oauth2: &OAuth2,
     secret: &str,
     location: SecretLocation,
 ) -> Result<Answer, OAuth2Error> {
     let url = || Box::new(oauth2.token_url.clone());
-    let failed = |source: reqwest::Error| OAuth2Error::Request { url: url(), source };
+    let failed = |source: SendError| OAuth2Error::Request { url: url(), source };
     let mut form = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
     if !oauth2.scopes.is_empty() {
         form.push(("scope".to_owned(), oauth2.scopes.join(" ")));
@@ -113,9 +116,11 @@ async fn ask(
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         request = request.header(AUTHORIZATION, basic(&encode(&oauth2.client_id), &encode(secret)));
     }
-    let response = request.send().await.map_err(failed)?;
+    // A redirect to another host is followed without the client secret, or not at all.
+    let response = client.send(request).await.map_err(failed)?;
     let status = response.status();
-    let body = response.bytes().await.map_err(failed)?;
+    let body = read_body(response, MAX_ANSWER).await;
+    let body = body.map_err(|source| OAuth2Error::Body { url: url(), source })?;
     if !status.is_success() {
         return Err(OAuth2Error::Status { url: url(), status });
     }

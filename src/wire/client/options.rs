@@ -17,7 +17,8 @@ use alluvium_base::BoxFuture;
 pub struct ClientOptions {
     /// `User-Agent` header of each request.
     pub user_agent: Arc<str>,
-    /// If true, the client follows up to 10 redirects. If false, the redirect itself is the response.
+    /// If true, the client follows up to 9 redirects, without secrets to other hosts. If false, the redirect itself is
+    /// the response.
     pub follow_redirects: bool,
     /// If true, the client offers HTTP/2 in TLS handshakes. Plain connections use HTTP/1.1.
     pub enable_http2: bool,
@@ -95,6 +96,7 @@ pub trait TokenProvider: std::fmt::Debug + Send + Sync {
 /// A secret, or the file that holds it.
 #[derive(Clone)]
 pub enum Secret {
+    /// The secret itself. Line breaks at its end are ignored, because the content of a file usually ends with one.
     Text(Arc<str>),
     /// A file, read again for every request. Whitespace around the secret is ignored.
     File(PathBuf),
@@ -114,7 +116,10 @@ impl Secret {
     /// Returns the secret. A file is read each time.
     pub async fn read(&self) -> Result<Arc<str>, ClientError> {
         match self {
-            Self::Text(text) => Ok(text.clone()),
+            Self::Text(text) => Ok(match text.trim_end_matches(['\r', '\n']) {
+                trimmed if trimmed.len() == text.len() => text.clone(),
+                trimmed => trimmed.into(),
+            }),
             Self::File(path) => tokio::fs::read_to_string(path)
                 .await
                 .map(|text| Arc::from(text.trim()))

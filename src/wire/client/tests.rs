@@ -67,6 +67,32 @@ async fn credentials_and_user_agent_are_sent() {
 }
 
 #[tokio::test]
+async fn a_line_break_at_the_end_of_a_secret_is_ignored() {
+    for end in ["\n", "\r\n"] {
+        let secret = || Secret::Text(format!("pass{end}").into());
+        let basic = Credential::Basic {
+            username: "user".into(),
+            password: secret(),
+        };
+        assert_eq!(authorization(options(basic)).await, "Basic dXNlcjpwYXNz alluvium-test");
+        let bearer = Credential::Authorization {
+            scheme: "Bearer".into(),
+            credentials: secret(),
+        };
+        assert_eq!(authorization(options(bearer)).await, "Bearer pass alluvium-test");
+    }
+    // A password may end with a space.
+    let basic = Credential::Basic {
+        username: "user".into(),
+        password: Secret::Text("pass ".into()),
+    };
+    assert_eq!(
+        authorization(options(basic)).await,
+        "Basic dXNlcjpwYXNzIA== alluvium-test"
+    );
+}
+
+#[tokio::test]
 async fn a_credentials_file_is_read_for_every_request() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let client = HttpClient::new(&options(Credential::Authorization {

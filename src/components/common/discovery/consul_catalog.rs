@@ -77,7 +77,7 @@ impl Catalog {
     /// Returns a client of the agent's API with these options.
     pub(crate) fn api(&self, mut options: ClientOptions) -> Result<WebApi, ComponentError> {
         if let Some(Secret(token)) = &self.token {
-            let mut value = HeaderValue::from_str(token).map_err(|_| {
+            let mut value = HeaderValue::from_str(token.trim_ascii_end()).map_err(|_| {
                 ComponentError("the token contains characters that are not allowed in an HTTP header".to_owned())
             })?;
             value.set_sensitive(true);

@@ -2,7 +2,8 @@
 //!
 //! In: a [`Discovery`], which lists targets. Out: exports, health, metrics, live view. If targets cannot be listed, the
 //! last targets stay. New arguments are used immediately, and a late response to a request with old arguments is
-//! dropped.
+//! dropped. After the first refresh, and after the first with new arguments, the refreshes of a fleet are spread over
+//! the interval.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -20,6 +21,8 @@ use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::schema;
 use crate::common::discovery::schema::MAX_TARGETS;
+use alluvium_base::net::hostname;
+use alluvium_base::spread::Spread;
 use alluvium_base::{BoxFuture, Shutdown};
 use alluvium_lang::body::FromBody;
 use alluvium_lang::value::{Number, Value};
@@ -37,6 +40,12 @@ pub(crate) trait Discovery: Sized + Send + Sync + 'static {
 
     /// Returns the time between two refreshes of the targets.
     fn interval(&self) -> Duration;
+
+    /// Returns true if the targets come from a server that many collectors ask. Then the refreshes of a fleet are
+    /// spread over the interval.
+    fn is_spread(&self) -> bool {
+        true
+    }
 
     /// Returns the current targets, or the reason why they cannot be listed.
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, DiscoveryError>> + Send;
@@ -70,6 +79,8 @@ struct Metrics {
 struct Polled<D> {
     context: Context,
     metrics: Metrics,
+    /// The place of this collector's refreshes within the interval.
+    spread: Spread,
     source: Mutex<Arc<D>>,
     exported: Mutex<Vec<Target>>,
     /// Wakes the run loop after a change of the arguments.
@@ -83,6 +94,7 @@ fn build<D: Discovery>(
     let source = D::new(&arguments, &context)?;
     let component = Polled {
         metrics: Metrics::new(&context.metrics),
+        spread: Spread::new(&hostname(), &context.id),
         context,
         source: Mutex::new(Arc::new(source)),
         exported: Mutex::default(),
@@ -150,18 +162,27 @@ impl<D: Discovery> Polled<D> {
     }
 
     async fn work(&self, shutdown: Shutdown) {
+        let mut is_first = true;
         loop {
-            let pause = tokio::select! {
+            let interval = tokio::select! {
                 () = shutdown.cancelled() => return,
                 // The refresh is dropped, because a response for old arguments is useless.
-                () = self.updated.notified() => continue,
-                pause = self.refresh() => pause,
+                () = self.updated.notified() => {
+                    is_first = true;
+                    continue;
+                }
+                interval = self.refresh() => interval,
             };
-            tokio::select! {
+            let pause = if is_first && self.source.lock().is_spread() {
+                self.spread.first_pause(interval)
+            } else {
+                interval
+            };
+            is_first = tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = self.updated.notified() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
+                () = self.updated.notified() => true,
+                () = tokio::time::sleep(pause) => false,
+            };
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::InvalidHeaderValue;
 
-use alluvium_wire::client::{BodyError, ClientError, error_chain};
+use alluvium_wire::client::{BodyError, ClientError, SendError, error_chain};
 
 /// The reason why a web API returned no usable result.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +51,10 @@ pub(crate) enum RequestError {
     /// The credentials of the client could not be obtained.
     #[error(transparent)]
     Credentials(ClientError),
-    /// The server could not be reached, or the connection broke. The error does not contain the URL.
-    #[error("{}", error_chain(.0))]
-    Lost(#[source] reqwest::Error),
+    /// The server could not be reached, the connection broke, or a redirect could not be followed. The error does not
+    /// contain the URL.
+    #[error(transparent)]
+    Send(SendError),
     /// The body of the response could not be read.
     #[error(transparent)]
     Body(BodyError),

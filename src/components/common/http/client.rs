@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::common::arguments::checks::at_most_one_of;
-use crate::common::http::values::{Headers, HttpUrl, ProxyUrl};
+use crate::common::http::values::{Headers, HttpUrl, ProxyUrl, check_header_secret, check_header_text};
 use alluvium_lang::argument_error::{ArgumentError, ArgumentErrors};
 use alluvium_lang::attribute::{FromValue, Secret, wrong};
 use alluvium_lang::body::{FromBody as _, arguments};
@@ -43,7 +43,8 @@ arguments! {
     pub(crate) struct Transport {
         /// If true, HTTP/2 is offered over TLS.
         enable_http2: bool = true,
-        /// If true, redirects are followed, at most 10.
+        /// If true, up to 9 redirects are followed. Another host, or the same host after a redirect from HTTPS to HTTP,
+        /// receives no credentials, `http_headers` or request body.
         follow_redirects: bool = true,
         /// Headers to send with every request, each with a list of values.
         http_headers: Headers,
@@ -226,7 +227,8 @@ impl HttpClientArguments {
     }
 
     fn check(&self) -> Result<(), ArgumentError> {
-        Self::check_credentials(self.credentials())
+        Self::check_credentials(self.credentials())?;
+        check_header_secret("bearer_token", self.bearer_token.as_ref())
     }
 
     fn credential(&self, user_agent: &Arc<str>) -> Credential {
@@ -322,6 +324,8 @@ impl Authorization {
             let message = "the authorization type cannot be \"basic\": use a basic_auth block";
             return Err(ArgumentError::new("type", message));
         }
+        check_header_text("type", &self.scheme)?;
+        check_header_secret("credentials", self.credentials.as_ref())?;
         at_most_one_of(
             "credentials",
             &self.credentials,
@@ -436,6 +440,37 @@ mod tests {
             .with("bearer_token", Value::Secret("t".into()))
             .block("basic_auth", Body::new().text("username", "u"));
         assert!(read(&body).unwrap_err().starts_with(": at most one of basic_auth"));
+    }
+
+    #[test]
+    fn line_breaks_at_the_end_of_secrets_are_ignored_and_others_are_refused() {
+        let secret = |text: &str| Value::Secret(text.into());
+        let token = |text: &str| Body::new().with("bearer_token", secret(text));
+        let authorization = |text: &str| {
+            let block = Body::new().with("credentials", secret(text));
+            Body::new().block("authorization", block)
+        };
+        let headers = |text: &str| {
+            let values = Value::array([secret(text)]);
+            Body::new().with("http_headers", Value::object([("X-Key", values)]))
+        };
+        for end in ["\n", "\r\n", " \n\n"] {
+            let text = format!("hush{end}");
+            for body in [token(&text), authorization(&text)] {
+                assert_eq!(read(&body).err(), None);
+            }
+            let arguments = read(&headers(&text)).unwrap();
+            assert_eq!(arguments.transport.http_headers.map()["x-key"], "hush");
+        }
+        for (body, path) in [
+            (token("hu\nsh"), "bearer_token: bearer_token"),
+            (authorization("hu\nsh"), "authorization.credentials: credentials"),
+            (headers("hu\nsh"), "http_headers: the value of header `X-Key`"),
+        ] {
+            let expected = format!("{path} contains characters that are not allowed in an HTTP header");
+            let error = read(&body).unwrap_err();
+            assert!(error.starts_with(&expected) && !error.contains("sh"), "{error}");
+        }
     }
 
     #[test]

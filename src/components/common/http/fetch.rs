@@ -136,8 +136,8 @@ impl Request {
         headers.extend(self.headers.clone());
         let request = self.client.client().request(self.method.clone(), self.url.clone());
         let request = request.headers(headers).body(self.body.to_string());
-        let sent = request.send().await;
-        let response = sent.map_err(|error| RequestError::Lost(error.without_url()))?;
+        let sent = self.client.client().send(request).await;
+        let response = sent.map_err(RequestError::Send)?;
         if response.status() != StatusCode::OK {
             return Err(RequestError::Status(response.status()).into());
         }

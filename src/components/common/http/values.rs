@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
 use alluvium_lang::argument_error::ArgumentError;
-use alluvium_lang::attribute::{FromValue, text, wrong};
+use alluvium_lang::attribute::{FromValue, Secret, text, wrong};
 use alluvium_lang::schema::Kind;
 use alluvium_lang::value::Value;
 
@@ -161,6 +161,23 @@ pub(crate) fn proxy_url(text: &str) -> Result<Url, UrlError> {
     )
 }
 
+/// Returns an error at the attribute `name` if its text cannot be part of a header. White space at the end is ignored,
+/// because the content of a file usually ends with a line break.
+pub(crate) fn check_header_text(name: &str, text: &str) -> Result<(), ArgumentError> {
+    match HeaderValue::from_str(text.trim_ascii_end()) {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let message = format!("{name} contains characters that are not allowed in an HTTP header");
+            Err(ArgumentError::new(name, message))
+        }
+    }
+}
+
+/// Checks a secret as [`check_header_text`] checks a text. The error does not contain the secret.
+pub(crate) fn check_header_secret(name: &str, secret: Option<&Secret>) -> Result<(), ArgumentError> {
+    secret.map_or(Ok(()), |secret| check_header_text(name, &secret.0))
+}
+
 fn url_of(text: &str, schemes: &[&str], named: &'static str) -> Result<Url, UrlError> {
     let url: Url = text.parse().map_err(|source| UrlError::Invalid {
         text: text.to_owned(),
@@ -175,10 +192,12 @@ fn url_of(text: &str, schemes: &[&str], named: &'static str) -> Result<Url, UrlE
     Ok(url)
 }
 
+/// Returns a header. White space at the end of the value is ignored, because it is not part of a header.
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HeaderError> {
     let owned = || name.to_owned();
     let checked = HeaderName::try_from(name).map_err(|source| HeaderError::Name { name: owned(), source })?;
-    let mut value = HeaderValue::try_from(value).map_err(|source| HeaderError::Value { name: owned(), source })?;
+    let mut value =
+        HeaderValue::try_from(value.trim_ascii_end()).map_err(|source| HeaderError::Value { name: owned(), source })?;
     value.set_sensitive(true);
     Ok((checked, value))
 }

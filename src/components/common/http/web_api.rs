@@ -130,8 +130,8 @@ impl WebApi {
     }
 
     async fn answer(&self, request: reqwest::Request, url: &str) -> Result<Answer, RequestError> {
-        let lost = |error: reqwest::Error| RequestError::Lost(error.without_url());
-        let response = self.client.client().execute(request).await.map_err(lost)?;
+        let response = self.client.client().execute(request).await;
+        let response = response.map_err(RequestError::Send)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = read_decoded(response, MAX_ANSWER).await;
         let body = body.map_err(RequestError::Body)?;

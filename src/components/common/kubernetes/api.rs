@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::common::kubernetes::objects::{ListMetadata, Resource, Status};
 use alluvium_base::go_json;
-use alluvium_wire::client::{BodyError, ClientError, HttpClient, error_chain, read_beginning, read_decoded};
+use alluvium_wire::client::{BodyError, ClientError, HttpClient, SendError, error_chain, read_beginning, read_decoded};
 
 /// Maximum size of a response that is read as a whole, in bytes. It is enough for a page of 500 objects of 128 KiB
 /// each.
@@ -76,7 +76,10 @@ pub(crate) enum LostError {
     /// The credentials for the server cannot be obtained.
     #[error(transparent)]
     Credentials(#[from] ClientError),
-    /// The server could not be reached, or the connection broke. The error does not contain the URL.
+    /// The server could not be reached, or a redirect could not be followed. The error does not contain the URL.
+    #[error(transparent)]
+    Send(SendError),
+    /// The connection broke. The error does not contain the URL.
     #[error("{}", error_chain(.0))]
     Connection(#[source] reqwest::Error),
     /// The body of the response could not be read.
@@ -176,8 +179,8 @@ impl Api {
 
     async fn answer(&self, url: Url) -> Result<reqwest::Response, ApiError> {
         let request = self.client.get(url).await.map_err(LostError::Credentials)?;
-        let sent = request.header(ACCEPT, "application/json").send().await;
-        let response = sent.map_err(ApiError::lost)?;
+        let request = request.header(ACCEPT, "application/json");
+        let response = self.client.client().send(request).await.map_err(LostError::Send)?;
         if response.status().is_success() {
             return Ok(response);
         }

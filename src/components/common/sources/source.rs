@@ -14,6 +14,8 @@ use tokio::sync::Notify;
 
 use crate::common::sources::fetch_error::FetchError;
 use crate::common::sources::folder_watcher::FolderWatcher;
+use alluvium_base::net::hostname;
+use alluvium_base::spread::Spread;
 use alluvium_base::{BoxFuture, Shutdown};
 use alluvium_lang::schema::{Attribute, Kind};
 use alluvium_lang::value::Value;
@@ -41,6 +43,12 @@ pub(crate) trait Fetch: Send + Sync + 'static {
     /// Returns the time between two fetches; `None` for a value that cannot change.
     fn interval(&self) -> Option<Duration>;
 
+    /// Returns true if the value comes from a server that many collectors ask. Then the fetches of a fleet are spread
+    /// over the interval.
+    fn is_spread(&self) -> bool {
+        false
+    }
+
     /// Returns the folder whose changes trigger a fetch, or `None` if no folder is watched.
     fn watched(&self) -> Option<PathBuf> {
         None
@@ -52,6 +60,8 @@ type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError
 
 struct Source<A> {
     context: Context,
+    /// The place of this collector's fetches within the interval.
+    spread: Spread,
     make: Make<A>,
     /// The [`Fetch`] for the current arguments. The lock is held during an export, so that a late value for old
     /// arguments is never exported after a value for new arguments. The lock is not held while a value is fetched.
@@ -73,6 +83,7 @@ pub(crate) fn build<A: 'static, F: Fetch>(
     let exports = fetch.fetch().map_err(ComponentError::new)?;
     export(&context, exports);
     Ok(Arc::new(Source {
+        spread: Spread::new(&hostname(), &context.id),
         context,
         make,
         fetch: Mutex::new(fetch),
@@ -156,6 +167,9 @@ impl<A: 'static> Source<A> {
             }
             let next = async {
                 match fetch.interval() {
+                    Some(interval) if is_fresh && fetch.is_spread() => {
+                        tokio::time::sleep(self.spread.first_pause(interval)).await;
+                    }
                     Some(interval) => tokio::time::sleep(interval).await,
                     None => std::future::pending().await,
                 }

@@ -18,7 +18,7 @@ use crate::common::http::api_error::ApiError;
 use crate::common::http::client::{HttpClientArguments, Transport};
 use crate::common::http::json_values::{list, take_list, text, texts};
 use crate::common::http::paging::numbered_pages;
-use crate::common::http::values::http_url;
+use crate::common::http::values::{check_header_secret, http_url};
 use crate::common::http::web_api::WebApi;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{Interval, Secret};
@@ -60,6 +60,7 @@ arguments! {
 
 impl DigitalOceanArguments {
     fn check(&self) -> Result<(), ArgumentError> {
+        check_header_secret("bearer_token", self.bearer_token.as_ref())?;
         checks::exactly_one(&[
             ("bearer_token", self.bearer_token.is_some()),
             ("bearer_token_file", self.bearer_token_file.is_some()),

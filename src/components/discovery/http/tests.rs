@@ -1,6 +1,7 @@
 //! Tests against a fake web service: which targets and errors result from its responses.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
@@ -10,6 +11,8 @@ use parking_lot::Mutex;
 
 use super::DEFINITION;
 use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_base::net::hostname;
+use alluvium_base::spread::Spread;
 use alluvium_pipeline::component::HealthState;
 
 const TWO: &str = r#"[{"targets": ["one:80"], "labels": {"env": "dev"}}, {"targets": ["two:80"]}, {"targets": []}]"#;
@@ -88,5 +91,48 @@ async fn an_answer_that_is_compressed_without_being_asked_for_is_read() {
     let body = Body::new().text("url", &base);
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("two targets", || recorder.exported_targets("targets").len() == 2).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_second_refresh_is_shifted_so_that_a_fleet_is_spread_over_the_interval() {
+    let times: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let recorded = times.clone();
+    let handler = move || {
+        recorded.lock().push(Instant::now());
+        std::future::ready(([("content-type", "application/json")], TWO))
+    };
+    let (base, _server) = serve(Router::new().route("/targets", get(handler))).await;
+    let interval = Duration::from_millis(200);
+    // The first pause of this component is clearly longer than the interval.
+    let id = (0..)
+        .map(|number| format!("discovery.http.test_{number}"))
+        .find(|id| Spread::new(&hostname(), id).first_pause(interval) > interval * 5 / 4)
+        .unwrap();
+    let pause = Spread::new(&hostname(), &id).first_pause(interval);
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new(&id, folder.path());
+    let body = Body::new()
+        .text("url", &format!("{base}/targets"))
+        .text("refresh_interval", "200ms");
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let gaps = || {
+        let times = times.lock().clone();
+        times
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect::<Vec<Duration>>()
+    };
+    eventually("three refreshes", || gaps().len() >= 2).await;
+    assert!(gaps()[0] >= pause && gaps()[1] >= interval, "{:?}", gaps());
+    // New arguments are used at once, and then the place in the interval applies again.
+    let before = gaps().len();
+    running.component.update(body.arguments(&DEFINITION)).unwrap();
+    eventually("the refresh after it", || gaps().len() >= before + 3).await;
+    assert!(
+        gaps()[before..before + 3].iter().any(|gap| *gap >= pause),
+        "{:?}",
+        gaps()
+    );
     running.stop().await;
 }

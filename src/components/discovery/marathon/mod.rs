@@ -17,7 +17,7 @@ use crate::common::discovery::polled;
 use crate::common::discovery::polled::Discovery;
 use crate::common::http::api_error::ApiError;
 use crate::common::http::client::HttpClientArguments;
-use crate::common::http::values::HttpUrl;
+use crate::common::http::values::{HttpUrl, check_header_secret};
 use crate::common::http::web_api::WebApi;
 use crate::discovery::marathon::application::{Application, Applications};
 use alluvium_lang::argument_error::ArgumentError;
@@ -62,6 +62,7 @@ struct Marathon {
 
 impl MarathonArguments {
     fn check(&self) -> Result<(), ArgumentError> {
+        check_header_secret("auth_token", self.auth_token.as_ref())?;
         let token = ("auth_token", self.auth_token.is_some());
         let file = ("auth_token_file", self.auth_token_file.is_some());
         let client = &self.client;

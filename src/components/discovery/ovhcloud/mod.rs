@@ -239,7 +239,9 @@ impl Ovhcloud {
             Ok::<i64, ApiError>(server_time - Utc::now().timestamp())
         };
         let now = (Utc::now().timestamp() + self.ahead.get_or_try_init(ask).await?).to_string();
-        let (secret, consumer) = (&self.arguments.application_secret.0.0, &self.arguments.consumer_key.0.0);
+        // The content of a file usually ends with a line break, which is not part of the key.
+        let secret = self.arguments.application_secret.0.0.trim_ascii_end();
+        let consumer = self.arguments.consumer_key.0.0.trim_ascii_end();
         let text = format!("{secret}+{consumer}+{}+{url}++{now}", Method::GET);
         let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
         let signature = digest.as_ref().iter().fold("$1$".to_owned(), |mut text, byte| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::arguments::checks;
 use crate::common::http::client::{TlsArguments, Transport};
-use crate::common::http::values::HttpUrl;
+use crate::common::http::values::{HttpUrl, check_header_secret};
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{Interval, NotEmpty, Secret, choices};
 use alluvium_lang::body::arguments;
@@ -54,6 +54,7 @@ choices! {
 
 impl ScalewayArguments {
     fn check(&self) -> Result<(), ArgumentError> {
+        check_header_secret("secret_key", self.secret_key.as_ref())?;
         checks::exactly_one(&[
             ("secret_key", self.secret_key.is_some()),
             ("secret_key_file", self.secret_key_file.is_some()),

@@ -26,6 +26,17 @@ pub(super) enum GitError {
         name: String,
         source: io::Error,
     },
+    /// The path, a folder on the way to it, or a module in it is a symbolic link.
+    #[error(
+        "{name} is a symbolic link to `{target}`, which import.git does not follow: import the file or folder that the \
+         link names, if it is in the repository"
+    )]
+    Link {
+        /// Name of the link in diagnostics.
+        name: String,
+        /// The target, possibly shortened.
+        target: String,
+    },
     #[error("cannot read the password file {path}: {source}")]
     Password { path: Arc<str>, source: io::Error },
     /// A file with a key or a script for git cannot be written.

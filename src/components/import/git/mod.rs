@@ -202,4 +202,8 @@ impl Fetch for Git {
     fn interval(&self) -> Option<Duration> {
         (!self.frequency.is_zero()).then_some(self.frequency)
     }
+
+    fn is_spread(&self) -> bool {
+        true
+    }
 }

@@ -2,13 +2,15 @@
 //!
 //! In: URL, revision and credentials. Out: texts of files. Secrets reach git through its environment and through files
 //! that only Alluvium's user can read. They are never arguments, because every user of the machine can see arguments.
+//! Git creates no symbolic links, so no path of the copy leads out of it. The module refuses links by name.
 //! Git has no terminal and runs no hooks. The only programs that it can run are ssh and the credential helper that this
 //! module configures.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component as Part, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +22,9 @@ use crate::import::git::git_error::GitError;
 const TIMEOUT: Duration = Duration::from_mins(2);
 /// Maximum length of git's error output in an error message, in characters.
 const MAX_ERROR: usize = 500;
+
+/// Mode of a symbolic link in a tree of git.
+const LINK_MODE: &str = "120000 ";
 
 /// The credentials for a repository.
 pub(super) enum Auth {
@@ -149,12 +154,41 @@ impl Repository {
             }
             Err(error) => return Err(error),
         };
-        self.read(path)
+        self.read(path, &self.links(&access, path)?)
     }
 
-    fn read(&self, path: &str) -> Result<Vec<(String, String)>, GitError> {
+    /// Returns the symbolic links among the path, the folders on the way to it, and the files in it.
+    fn links(&self, access: &Access, path: &str) -> Result<BTreeSet<PathBuf>, GitError> {
+        let mut names = Vec::new();
+        let mut prefix = PathBuf::new();
+        for part in Path::new(path).components() {
+            if let Part::Normal(name) = part {
+                prefix.push(name);
+                names.push(prefix.display().to_string());
+            }
+        }
+        // With a slash at its end, the name of a folder lists the files in it. Without a name, git lists the root.
+        names.extend(names.last().map(|last| format!("{last}/")));
+        let mut arguments = vec!["ls-tree", "-z", "HEAD", "--"];
+        arguments.extend(names.iter().map(String::as_str));
+        let entries = self.git(access, &arguments)?;
+        let entries = entries.split('\0').filter_map(|entry| entry.split_once('\t'));
+        let links = entries.filter(|(attributes, _)| attributes.starts_with(LINK_MODE));
+        Ok(links.map(|(_, name)| PathBuf::from(name)).collect())
+    }
+
+    fn read(&self, path: &str, links: &BTreeSet<PathBuf>) -> Result<Vec<(String, String)>, GitError> {
         let file_or_folder = self.folder.join(path);
         let url = self.display_url();
+        let check = |path: &Path| match links.get(path) {
+            None => Ok(()),
+            Some(link) => Err(self.link_error(link)),
+        };
+        let inside: PathBuf = Path::new(path)
+            .components()
+            .filter(|part| *part != Part::CurDir)
+            .collect();
+        inside.ancestors().try_for_each(check)?;
         let text = |file: &Path, name: String| match std::fs::read_to_string(file) {
             Ok(text) => Ok((name, text)),
             Err(source) => Err(GitError::Read { name, source }),
@@ -174,10 +208,20 @@ impl Repository {
                 .is_some_and(|ending| ending == "alloy" || ending == "river");
             if known && file.is_file() {
                 let name = entry.file_name();
+                check(&inside.join(&name))?;
                 texts.push(text(&file, format!("{url}/{path}/{}", name.display()))?);
             }
         }
         Ok(texts)
+    }
+
+    /// Returns the error for a symbolic link, whose target is the content of its file in the copy.
+    fn link_error(&self, link: &Path) -> GitError {
+        let target = std::fs::read_to_string(self.folder.join(link)).unwrap_or_default();
+        GitError::Link {
+            name: format!("{}/{}", self.display_url(), link.display()),
+            target: target.chars().take(MAX_ERROR).collect(),
+        }
     }
 
     /// Returns the repository's URL for errors and diagnostics, without user name and password.

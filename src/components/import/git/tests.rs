@@ -91,3 +91,41 @@ async fn secrets_stand_in_no_error_and_leave_no_file() {
         assert!(entry.unwrap().path().is_dir(), "a secret file is left over");
     }
 }
+
+#[tokio::test]
+async fn a_symbolic_link_is_refused_by_name_and_never_followed() {
+    let (origin, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("a.alloy"), "hush").unwrap();
+    let url = origin.path().display().to_string();
+    git(origin.path(), &["init", "--quiet"]);
+    commit(origin.path(), "plain/a.alloy", "one");
+    std::fs::create_dir(origin.path().join("mixed")).unwrap();
+    let link = |target: &Path, name: &str| std::os::unix::fs::symlink(target, origin.path().join(name)).unwrap();
+    link(&outside.path().join("a.alloy"), "mixed/out.alloy");
+    link(Path::new("../../secret"), "mixed/notes.txt");
+    link(Path::new("plain/a.alloy"), "inside.alloy");
+    link(outside.path(), "folder");
+    commit(origin.path(), "mixed/b.alloy", "two");
+    let new = || Repository::new(data.path(), &url, "main", Auth::None);
+    let outside = outside.path().display().to_string();
+    for (path, name, target) in [
+        ("mixed/out.alloy", "mixed/out.alloy", format!("{outside}/a.alloy")),
+        ("mixed", "mixed/out.alloy", format!("{outside}/a.alloy")),
+        ("./mixed/", "mixed/out.alloy", format!("{outside}/a.alloy")),
+        ("folder/a.alloy", "folder", outside.clone()),
+        ("folder", "folder", outside.clone()),
+        (".", "inside.alloy", "plain/a.alloy".to_owned()),
+        ("inside.alloy", "inside.alloy", "plain/a.alloy".to_owned()),
+    ] {
+        let error = pull(new(), path).await.unwrap_err();
+        let expected = format!("{url}/{name} is a symbolic link to `{target}`, which import.git does not follow");
+        assert!(
+            error.starts_with(&expected) && !error.contains("hush"),
+            "{path}: {error}"
+        );
+    }
+    // A link that is no module does not matter.
+    assert_eq!(pull(new(), "mixed/b.alloy").await.unwrap()[0].1, "two");
+    assert_eq!(pull(new(), "plain").await.unwrap()[0].1, "one");
+}

@@ -86,6 +86,11 @@ impl Discovery for FileMatch {
         self.interval
     }
 
+    /// The files are on this machine.
+    fn is_spread(&self) -> bool {
+        false
+    }
+
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let (watches, max_age) = (self.watches.clone(), self.max_age);
         let search = tokio::task::spawn_blocking(move || {

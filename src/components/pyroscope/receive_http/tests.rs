@@ -24,7 +24,7 @@ use alluvium_pipeline::component::HealthState;
 use alluvium_profile::sink::Receiver;
 use alluvium_profile::upload::Upload;
 use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
-use alluvium_wire::client::{ClientOptions, HttpClient, Pem};
+use alluvium_wire::client::{ClientOptions, Connections, HttpClient, Pem};
 use alluvium_wire::connect::{Codec, encode};
 use alluvium_wire::proto::health::HealthCheckRequest;
 use alluvium_wire::proto::push::PushRequest;
@@ -104,7 +104,7 @@ fn number(number: usize) -> Value {
     Value::Number(Number::Int(i64::try_from(number).unwrap()))
 }
 
-fn client() -> reqwest::Client {
+fn client() -> Connections {
     let options = ClientOptions::new("test".into());
     HttpClient::new(&options).unwrap().client().clone()
 }

@@ -17,5 +17,5 @@ pub(super) async fn send(client: &HttpClient, own_http: &OwnHttp, url: &Url) -> 
         return Ok(own_http.send(request).await.into());
     }
     let request = client.get(url.clone()).await?;
-    Ok(request.send().await.map_err(ResponseError::Transport)?)
+    Ok(client.client().send(request).await.map_err(ResponseError::Send)?)
 }

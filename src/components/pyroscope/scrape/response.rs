@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
 use alluvium_profile::legacy;
-use alluvium_wire::client::{BodyError, error_chain, read_body};
+use alluvium_wire::client::{BodyError, SendError, read_body};
 
 /// Maximum number of bytes of a wrong response that an error message shows.
 const EXCERPT_BYTES: usize = 120;
@@ -17,9 +17,9 @@ const EXCERPT_BYTES: usize = 120;
 /// The reason why a scrape returned no profile.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ResponseError {
-    /// The connection failed or could not be opened.
-    #[error("cannot reach the target: {}", error_chain(.0))]
-    Transport(#[source] reqwest::Error),
+    /// The connection failed or could not be opened, or a redirect could not be followed.
+    #[error("cannot reach the target: {0}")]
+    Send(#[source] SendError),
     /// The body could not be read completely.
     #[error("cannot reach the target: {0}")]
     Body(#[source] BodyError),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
-use axum::response::{Html, IntoResponse};
+use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::get;
 use http::HeaderMap;
 use parking_lot::Mutex;
@@ -227,6 +227,60 @@ async fn wrong_answers_are_shown_at_their_target() {
         assert!(info().contains(r#""health": "down""#) && sink.profiles().is_empty());
         running.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_redirected_scrape_sends_secrets_to_the_same_host_only() {
+    let received: Arc<Mutex<Vec<String>>> = Arc::default();
+    let recorded = received.clone();
+    let profile = move |headers: HeaderMap| {
+        let value = |name: &str| {
+            headers
+                .get(name)
+                .map_or("-", |value| value.to_str().unwrap())
+                .to_owned()
+        };
+        let line = format!("{} {}", value("authorization"), value("x-key"));
+        recorded.lock().push(line);
+        std::future::ready(([("content-type", "application/octet-stream")], GOROUTINE))
+    };
+    let other = |headers: HeaderMap| {
+        let host = headers["host"].to_str().unwrap().replace("127.0.0.1", "localhost");
+        std::future::ready(Redirect::temporary(&format!("http://{host}/profile")))
+    };
+    let router = Router::new()
+        .route("/profile", get(profile))
+        .route("/same", get(|| async { Redirect::to("/profile") }))
+        .route("/other", get(other))
+        .route("/loop", get(|| async { Redirect::to("/loop") }));
+    let (url, _server) = serve(router).await;
+    let secret = |text: &str| Value::Secret(text.into());
+    let body = |path: &str, sink: &Arc<Collector>| {
+        let headers = Value::object([("X-Key", Value::array([secret("key")]))]);
+        body(url.trim_start_matches("http://"), sink, "goroutine", path)
+            .with("bearer_token", secret("hush\n"))
+            .with("http_headers", headers)
+    };
+    for (path, expected) in [("/same", "Bearer hush key"), ("/other", "- -")] {
+        let sink = Arc::new(Collector::default());
+        let running = Running::start(&DEFINITION, &recorder(), &body(path, &sink));
+        eventually("a profile", || !sink.profiles().is_empty()).await;
+        assert_eq!(received.lock().last().unwrap(), expected, "{path}");
+        running.stop().await;
+    }
+    received.lock().clear();
+    for (path, follow_redirects, reason) in [
+        ("/same", false, "HTTP status 303 See Other"),
+        ("/other", false, "HTTP status 307 Temporary Redirect"),
+        ("/loop", true, "the server redirected the request more than 9 times"),
+    ] {
+        let body = body(path, &Arc::default()).with("follow_redirects", Value::Bool(follow_redirects));
+        let running = Running::start(&DEFINITION, &recorder(), &body);
+        let info = || format!("{:?}", running.component.debug_info());
+        eventually(reason, || info().contains(reason)).await;
+        running.stop().await;
+    }
+    assert!(received.lock().is_empty());
 }
 
 #[tokio::test]

@@ -53,6 +53,10 @@ impl Fetch for Remote {
     fn interval(&self) -> Option<Duration> {
         Some(self.request.interval)
     }
+
+    fn is_spread(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body as HttpBody;
@@ -10,6 +11,8 @@ use parking_lot::Mutex;
 
 use crate::common::testing::{Body, Recorder, Running, Server, eventually, serve};
 use crate::remote::http::{DEFINITION, HttpArguments};
+use alluvium_base::net::hostname;
+use alluvium_base::spread::Spread;
 use alluvium_lang::value::Value;
 use alluvium_pipeline::component::HealthState;
 
@@ -206,4 +209,32 @@ fn the_arguments_are_checked() {
         .text("bearer_token_file", "y");
     let path = check(valid_body().block("client", two_credentials));
     assert!(path.is_some_and(|path| path.starts_with("client")));
+}
+
+#[tokio::test]
+async fn the_second_fetch_is_shifted_so_that_a_fleet_is_spread_over_the_interval() {
+    let times: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let recorded = times.clone();
+    let handler = move || {
+        recorded.lock().push(Instant::now());
+        std::future::ready("text")
+    };
+    let (url, _server) = serve(Router::new().fallback(handler)).await;
+    let interval = Duration::from_millis(200);
+    let id = (0..)
+        .map(|number| format!("remote.http.test_{number}"))
+        .find(|id| Spread::new(&hostname(), id).first_pause(interval) > interval * 5 / 4)
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new(&id, folder.path());
+    let body = body(&url).text("poll_frequency", "200ms").text("poll_timeout", "199ms");
+    let running = start(&recorder, body).await;
+    eventually("three fetches", || times.lock().len() >= 3).await;
+    let times = times.lock().clone();
+    let pause = Spread::new(&hostname(), &id).first_pause(interval);
+    assert!(
+        times[1] - times[0] >= pause && times[2] - times[1] >= interval,
+        "{times:?}"
+    );
+    running.stop().await;
 }

@@ -242,6 +242,10 @@ impl Fetch for Object {
     fn interval(&self) -> Option<Duration> {
         Some(self.arguments.poll_frequency.get())
     }
+
+    fn is_spread(&self) -> bool {
+        true
+    }
 }
 
 fn amazon(region: &str) -> Result<Url, ObjectError> {

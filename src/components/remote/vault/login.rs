@@ -1,6 +1,7 @@
 //! The login methods of Vault: the path and the body of each login request.
 //!
-//! In: the arguments. Out: a login request, or the configured token. Every login reads its files again.
+//! In: the arguments. Out: a login request, or the configured token. Every login reads its files again. Line breaks at
+//! the end of a configured secret are ignored, because the content of a file usually ends with one.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use crate::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
 use crate::remote::vault::client::{Request, Vault};
 use crate::remote::vault::clouds::{Clouds, IdentityError};
 use crate::remote::vault::vault_error::VaultError;
+use alluvium_lang::attribute::Secret;
 
 /// A way to obtain a token. It contains secrets, so it is never printed.
 pub(super) enum Way {
@@ -42,7 +44,7 @@ pub(super) async fn way(
         Ok(Way::Login(Login { path, body, namespace }))
     };
     if let Some(token_login) = &arguments.token {
-        return Ok(Way::Token(token_login.token.0.to_string()));
+        return Ok(Way::Token(without_line_break(&token_login.token).to_owned()));
     }
     if let Some(role) = &arguments.approle {
         let secret = secret_id(role, vault, unwrapped).await?;
@@ -89,7 +91,7 @@ pub(super) async fn way(
         return login(
             mount_path,
             &format!("login/{username}"),
-            json!({ "password": &*password.0 }),
+            json!({ "password": without_line_break(password) }),
         );
     }
     if let Some(custom) = &arguments.custom {
@@ -103,16 +105,20 @@ pub(super) async fn way(
     Err(VaultError::NoLogin)
 }
 
+fn without_line_break(secret: &Secret) -> &str {
+    secret.0.trim_end_matches(['\r', '\n'])
+}
+
 async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>) -> Result<String, VaultError> {
     if !role.wrapping_token {
-        return Ok(role.secret.0.to_string());
+        return Ok(without_line_break(&role.secret).to_owned());
     }
     if let Some(known) = unwrapped {
         return Ok(known.clone());
     }
     let request = Request {
         path: "sys/wrapping/unwrap",
-        token: &role.secret.0,
+        token: without_line_break(&role.secret),
         body: Some(json!({})),
         namespace: None,
     };

@@ -318,3 +318,89 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
     let store = token(&url, "secret").read(&DEFINITION).map(drop).unwrap_err();
     assert!(store.contains("names a store but no secret in it"), "{store}");
 }
+
+/// Serves a standby node, which redirects every request to `active` with the same path.
+async fn standby(status: u16, active: &str) -> (String, Server, Arc<AtomicUsize>) {
+    let (active, requests) = (active.to_owned(), Arc::new(AtomicUsize::new(0)));
+    let counted = requests.clone();
+    let redirect = move |uri: Uri| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        let location = format!("{active}{uri}");
+        let status = StatusCode::from_u16(status).unwrap();
+        std::future::ready((status, [("location", location)]))
+    };
+    let (url, server) = serve(Router::new().fallback(redirect)).await;
+    (url, server, requests)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_node_redirects_logins_and_reads_to_the_active_node() {
+    for status in [307, 308] {
+        let (vault, active, _server) = Vault::start().await;
+        // The nodes of a cluster have different names.
+        let active = active.replace("127.0.0.1", "localhost");
+        let (first, _first, requests) = standby(status, &active).await;
+        let role = Body::new()
+            .text("role_id", "r")
+            .with("secret", Value::Secret("s\n".into()));
+        let recorder = recorder();
+        let body = body(&first, "secret/app").text("namespace", "team");
+        let running = start(&recorder, body.block("auth.approle", role)).await.unwrap();
+        assert_eq!(password(&recorder).as_deref(), Some("hush"));
+        assert_eq!(vault.logins.load(Ordering::SeqCst), 1);
+        let received = vault.requests.lock().clone();
+        assert_eq!(requests.load(Ordering::SeqCst), received.len());
+        for (path, headers) in &received {
+            assert_eq!(headers["x-vault-namespace"], "team");
+            assert_eq!(
+                headers.contains_key("x-vault-token"),
+                path != "auth/approle/login",
+                "{path}"
+            );
+        }
+        running.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redirects_that_a_vault_never_sends_do_not_receive_the_token() {
+    let (vault, active, _server) = Vault::start().await;
+    let active = active.replace("127.0.0.1", "localhost");
+    for (status, target, reason) in [
+        (
+            302,
+            active.clone(),
+            format!("redirected the request to {active} with status 302"),
+        ),
+        (
+            303,
+            active.clone(),
+            format!("redirected the request to {active} with status 303"),
+        ),
+        (
+            307,
+            format!("{active}/signin?to="),
+            format!("redirected the request to {active} with status 307"),
+        ),
+        (
+            307,
+            "ftp://127.0.0.1".to_owned(),
+            "an address that is not an HTTP URL".to_owned(),
+        ),
+    ] {
+        let (first, _first, _) = standby(status, &target).await;
+        let error = start(&recorder(), token(&first, "secret/app")).await.err().unwrap();
+        assert!(error.contains(&reason) && !error.contains("root"), "{error}");
+    }
+    assert!(vault.requests.lock().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_redirect_to_each_other_are_tried_a_few_times() {
+    // The address of the node is its own, so it redirects to itself.
+    let (url, _server, requests) = standby(307, "").await;
+    let error = start(&recorder(), token(&url, "secret/app")).await.err().unwrap();
+    assert!(error.contains("redirected the request more than 3 times"), "{error}");
+    // Four requests for each of three attempts, first for the mounts and then for the secret.
+    assert_eq!(requests.load(Ordering::SeqCst), 24);
+}

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::common::http::api_error::RequestError;
 use crate::remote::vault::clouds::IdentityError;
-use alluvium_wire::client::BodyError;
+use alluvium_wire::client::{BodyError, RedirectError};
 
 /// The reason why a secret of Vault cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,20 @@ pub(super) enum Failure {
         name: HeaderName,
         source: InvalidHeaderValue,
     },
+    /// The server sent a redirect without a usable address, or too many redirects.
+    #[error(transparent)]
+    Redirect(#[from] RedirectError),
+    /// The server redirected the request to an address that must not receive the token.
+    #[error(
+        "the server redirected the request to {target} with status {}, and the token is not sent there: set `server` \
+         to the URL of the cluster",
+        status.as_u16()
+    )]
+    RefusedRedirect {
+        status: StatusCode,
+        /// Scheme, host and port of the target.
+        target: String,
+    },
     /// The response is not JSON of the expected form. The parser's message is omitted, because it may contain a secret.
     #[error("the response is invalid at line {line} column {column}")]
     Json { line: usize, column: usize },
@@ -68,9 +82,11 @@ impl Failure {
             }
             Self::Request(error) => matches!(
                 error,
-                RequestError::Lost(_) | RequestError::Timeout(_) | RequestError::Body(BodyError::Lost(_))
+                RequestError::Send(_) | RequestError::Timeout(_) | RequestError::Body(BodyError::Lost(_))
             ),
-            Self::Header { .. } | Self::Json { .. } => false,
+            // While a cluster elects its active node, standby nodes may redirect to each other.
+            Self::Redirect(error) => matches!(error, RedirectError::TooMany(_)),
+            Self::Header { .. } | Self::RefusedRedirect { .. } | Self::Json { .. } => false,
         }
     }
 }
