@@ -34,12 +34,12 @@ impl Connections {
         })
     }
 
-    /// Starts a request.
+    /// Builds a request, which [`Self::send`] sends.
     pub fn request(&self, method: Method, url: Url) -> reqwest::RequestBuilder {
         self.client.request(method, url)
     }
 
-    /// Starts a POST.
+    /// Builds a POST request, which [`Self::send`] sends.
     pub fn post(&self, url: impl reqwest::IntoUrl) -> reqwest::RequestBuilder {
         self.client.post(url)
     }
