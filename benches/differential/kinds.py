@@ -80,7 +80,8 @@ def on_slots(change):
     def rewrite(value):
         if not isinstance(value, dict) or "status" in value:
             return value
-        return {key: [[time, *zip(*change(list(zip(ends, counts))))] for time, ends, counts in slots] for key, slots in value.items()}
+        parts = lambda pairs: [[end for end, _ in pairs], [count for _, count in pairs]]
+        return {key: [[time, *parts(change(list(zip(ends, counts))))] for time, ends, counts in slots] for key, slots in value.items()}
     return rewrite
 
 
@@ -214,7 +215,7 @@ def variants(world):
         ("a profile exactly at the end of the range", either(body_end, parameters_end)),
         ("a profile exactly one step before the start of a time series", either(body_start, parameters_start)),
         *((name, either(body_services(without(services)), parameters_services(without(services)))) for name, services in SPECIAL.items()),
-        ("few nodes", either(lambda body: body.pop("maxNodes", None), dropped("maxNodes"))),
+        ("few nodes", either(lambda body: body.update(maxNodes="1000000"), lambda parameters: {**parameters, "maxNodes": 1_000_000})),
         ("functions of a call graph", on_parameters(dropped("format"))),
         ("values after the last whole step", on_query(body_steps)),
         ("lines of leaves for Go's compiler", on_query(body_callees)),
