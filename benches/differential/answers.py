@@ -163,11 +163,12 @@ def differences(ours, theirs, at="", most=6):
             else:
                 out += differences(ours[key], theirs[key], f"{at}/{key}", most)
         return out[:most]
-    if type(ours) is type(theirs) is list and len(ours) == len(theirs):
-        return [line for number, pair in enumerate(zip(ours, theirs)) for line in differences(*pair, f"{at}[{number}]", most)][:most]
     if ours == theirs:
         return []
     if type(ours) is type(theirs) is list and all(isinstance(one, str) for one in ours + theirs):
+        common = [[text for text in one if text in other] for one, other in ((ours, theirs), (theirs, ours))]
         return [f"{at}: only alluvium {sorted(set(ours) - set(theirs))[:8]}, only pyroscope {sorted(set(theirs) - set(ours))[:8]}, "
-                f"order {'equal' if set(ours) != set(theirs) else 'differs'}"]
+                f"order of the others {'equal' if common[0] == common[1] else 'differs'}"]
+    if type(ours) is type(theirs) is list and len(ours) == len(theirs):
+        return [line for number, pair in enumerate(zip(ours, theirs)) for line in differences(*pair, f"{at}[{number}]", most)][:most]
     return [f"{at}: alluvium {str(ours)[:300]}, pyroscope {str(theirs)[:300]}"]

@@ -48,6 +48,18 @@ class World:
         self.end = now_ms // 15_000 * 15_000 - 2 * MINUTE
         self.functions = ["main"] + [f"pkg{number % 7}.(*T{number % 5}).Do{number}" for number in range(40)]
         self.functions += ["a b c", "größe", "std::vector<int>::push_back", "com/example/App.run"]
+        self.used = set()
+
+    def service(self, format, special=""):
+        """Returns the name of a service of a format. Pushes for which a table of the documentation lists a difference have services of their own, `special-...`."""
+        return f"special-{special}-{self.random.randrange(2)}" if special else f"{format.replace(' ', '-')}-{self.random.randrange(2)}"
+
+    def moment(self, service):
+        """Returns a time like `time`, in a second in which the service has no profile yet. If two profiles of a series have the same time, Pyroscope drops one when it compacts."""
+        while (service, (time := self.time()) // 1000) in self.used:
+            pass
+        self.used.add((service, time // 1000))
+        return time
 
     def time(self):
         """Returns a time in milliseconds. About one time in three is a multiple of 15 s."""
@@ -74,10 +86,13 @@ class World:
         return self.random.choice([1, 2, 3, 10, 1000, 12_345_678, self.random.randrange(1, 1 << 31)])
 
 
-def pprof(world, kind, time_ms, native=False):
-    """Returns a profile in the pprof format. It has inlined functions, file names and mappings; some samples have labels, and some values are 0."""
+def pprof(world, kind, time_ms, special=""):
+    """Returns a profile in the pprof format. It has inlined functions, file names and mappings; some samples have labels, and some values are 0. With `special` "native", it also has
+    frames without functions; with "negative", it also has negative values."""
     random, strings = world.random, {"": 0}
     _, types, period_type, period = kind
+    # If a sample has only zeros, Pyroscope 2.2 drops it, and then panics on some profiles with numeric labels.
+    has_numbers = random.random() < 0.5
 
     def text(value):
         return strings.setdefault(value, len(strings))
@@ -111,13 +126,17 @@ def pprof(world, kind, time_ms, native=False):
             take = 2 if len(leaf_first) > 1 and random.random() < 0.1 else 1
             ids.append(location(tuple(leaf_first[:take]), random.randrange(3)))
             leaf_first = leaf_first[take:]
-        if native and random.random() < 0.1:
+        if special == "native" and random.random() < 0.3:
             ids.insert(0, location((), random.randrange(4)))
         values = [world.value() if random.random() < 0.9 else 0 for _ in types]
+        if special == "negative" and random.random() < 0.3:
+            values[0] = -values[0]
+        if has_numbers and not any(values):
+            values[0] = 1
         labels = []
         if random.random() < 0.3:
             labels.append({"key": text("thread"), "str": text(f"t{random.randrange(3)}")})
-        if random.random() < 0.1:
+        if has_numbers and random.random() < 0.2:
             labels.append({"key": text("bytes"), "num": random.randrange(1, 4096), "numUnit": text("bytes")})
         if random.random() < 0.15:
             labels.append({"key": text("profile_id"), "str": text(random.choice(SPANS))})
@@ -143,10 +162,13 @@ def push(world, codec):
     series = []
     for _ in range(world.random.randrange(1, 4)):
         kind = world.random.choice(KINDS)
-        labels = {"__name__": kind[0], "service_name": f"push-{world.random.randrange(4)}", **world.labels()}
-        if world.random.random() < 0.05:
+        special = world.random.choice(["native", "negative"]) if world.random.random() < 0.1 else ""
+        service = world.service(f"push {codec}", special)
+        labels = {"__name__": kind[0], "service_name": service, **world.labels()}
+        if not special and world.random.random() < 0.05:
             del labels["service_name"]
-        samples = [{"rawProfile": packed(world, pprof(world, kind, world.time())), "ID": identity(world)} for _ in range(world.random.randrange(1, 3))]
+            service = ""
+        samples = [{"rawProfile": packed(world, pprof(world, kind, world.moment(service), special)), "ID": identity(world)} for _ in range(world.random.randrange(1, 3))]
         series.append({"labels": [{"name": name, "value": value} for name, value in labels.items()], "samples": samples})
     message = {"series": series}
     body = protobuf.encode("PushRequest", message) if codec == "proto" else json.dumps(protobuf.to_json("PushRequest", message)).encode()
@@ -160,7 +182,7 @@ def identity(world):
 
 def ingest_path(world, app, **query):
     labels = ",".join(f"{name}={value}" for name, value in world.labels().items())
-    time = world.time() // 1000
+    time = world.moment(app.partition(".")[0]) // 1000
     return "/ingest?" + urllib.parse.urlencode({"name": f"{app}{{{labels}}}", "from": time, "until": time + 10, **query})
 
 
@@ -174,9 +196,9 @@ def form(parts):
 
 def ingest_pprof(world, multipart):
     kind = world.random.choice(KINDS)
-    body = packed(world, pprof(world, kind, world.time()))
+    app = world.service("form" if multipart else "pprof")
+    body = packed(world, pprof(world, kind, world.moment(app)))
     spy = world.random.choice(["gospy", "gospy", "nodespy", "pyspy", "rbspy", "unknown"])
-    app = f"ingest-{world.random.randrange(3)}"
     if not multipart:
         return Push("ingest pprof", ingest_path(world, app, format="pprof", spyName=spy), {"content-type": "application/octet-stream"}, body)
     parts = {"profile": body}
@@ -189,22 +211,22 @@ def ingest_pprof(world, multipart):
     return Push("ingest form", ingest_path(world, app, spyName=spy), headers, body)
 
 
-def text_query(world):
-    return {} if world.random.random() < 0.5 else {"sampleRate": world.random.choice([0, 19, 99, 100, 1000])}
-
-
-def text_app(world):
-    return f"text-{world.random.randrange(3)}" + world.random.choice(SUFFIXES)
+def text_path(world, kind, **query):
+    """Returns the path of a push of text, a tree or a trie, with a random profile type and sample rate."""
+    if world.random.random() < 0.5:
+        query["sampleRate"] = world.random.choice([0, 19, 99, 100, 1000])
+    app = world.service(kind, "" if query.get("sampleRate") != 0 else "rate")
+    return ingest_path(world, app + world.random.choice(SUFFIXES), **query)
 
 
 def folded(world):
     lines = [f"{';'.join(stack)} {world.value() % 10_000}" for stack in world.stacks()]
-    return Push("ingest folded", ingest_path(world, text_app(world), **text_query(world)), {}, "\n".join(lines).encode() + b"\n")
+    return Push("ingest folded", text_path(world, "folded"), {}, "\n".join(lines).encode() + b"\n")
 
 
 def lines(world):
     stacks = [";".join(stack) for stack in world.stacks() for _ in range(world.random.randrange(1, 4))]
-    return Push("ingest lines", ingest_path(world, text_app(world), format="lines", **text_query(world)), {}, "\n".join(stacks).encode() + b"\n")
+    return Push("ingest lines", text_path(world, "lines", format="lines"), {}, "\n".join(stacks).encode() + b"\n")
 
 
 def node(name, value, children):
@@ -226,8 +248,8 @@ def tree(world):
         return node(name.encode(), value, len(children)) + b"".join(write(child, *below) for child, below in sorted(children.items()))
 
     headers = {"content-type": "binary/octet-stream+tree"} if world.random.random() < 0.5 else {}
-    query = text_query(world) if headers else {"format": "tree", **text_query(world)}
-    return Push("ingest tree", ingest_path(world, text_app(world), **query), headers, write("", 0, root))
+    query = {} if headers else {"format": "tree"}
+    return Push("ingest tree", text_path(world, "tree", **query), headers, write("", 0, root))
 
 
 def trie(world):
@@ -249,13 +271,14 @@ def trie(world):
         return node(name, values.get(prefix, 0), len(groups)) + below
 
     headers = {"content-type": "binary/octet-stream+trie"} if world.random.random() < 0.5 else {}
-    query = text_query(world) if headers else {"format": "trie", **text_query(world)}
-    return Push("ingest trie", ingest_path(world, text_app(world), **query), headers, write(b"", b"", list(values)))
+    query = {} if headers else {"format": "trie"}
+    return Push("ingest trie", text_path(world, "trie", **query), headers, write(b"", b"", list(values)))
 
 
 def jfr(world, multipart):
     """Returns a push of the Java recording, as the body or in a multipart form. The form also contains labels for a context that does not occur in the recording."""
-    path = ingest_path(world, f"java-{world.random.randrange(3)}", format="jfr", spyName="javaspy", **text_query(world))
+    rate = {} if world.random.random() < 0.5 else {"sampleRate": world.random.choice([19, 99, 100, 1000])}
+    path = ingest_path(world, world.service("jfr form" if multipart else "jfr"), format="jfr", spyName="javaspy", **rate)
     if not multipart or not world.recording:
         return Push("ingest jfr", path, {"content-type": "application/octet-stream"}, world.recording)
     snapshot = {"contexts": [{"key": 1, "value": {"labels": [{"key": 1, "value": 2}]}}],
@@ -273,7 +296,8 @@ def speedscope(world):
     unit = world.random.choice(["none", "nanoseconds", "microseconds", "milliseconds", "seconds"])
     file = {"$schema": SPEEDSCOPE, "shared": {"frames": [{"name": name, "file": "a.rb", "line": 3} for name in names]},
             "profiles": [{"type": "sampled", "name": "one", "unit": unit, "startValue": 0, "endValue": sum(weights), "samples": samples, "weights": weights}]}
-    return Push("ingest speedscope", ingest_path(world, f"speed-{world.random.randrange(2)}", format="speedscope"), {}, json.dumps(file).encode())
+    app = world.service("speedscope", "nanoseconds" if unit == "nanoseconds" else "")
+    return Push("ingest speedscope", ingest_path(world, app, format="speedscope"), {}, json.dumps(file).encode())
 
 
 def otlp(world, codec):
@@ -294,6 +318,7 @@ def otlp(world, codec):
         return len(locations) - 1
 
     build = attribute("process.executable.build_id.gnu", "ab12cd34")
+    service = world.service(f"otlp {codec}") if random.random() < 0.9 else ""
     links = [{"traceId": b"", "spanId": b""}] + [{"traceId": bytes.fromhex(trace), "spanId": bytes.fromhex(span)} for trace, span in zip(TRACES, SPANS)]
 
     def profile():
@@ -310,12 +335,12 @@ def otlp(world, codec):
                 sample["linkIndex"] = random.randrange(1, len(links))
             samples.append(sample)
         one = {"sampleType": {"typeStrindex": text(types[0]), "unitStrindex": text(types[1])}, "samples": samples,
-               "timeUnixNano": world.time() * 1_000_000, "durationNano": 10_000_000_000}
+               "timeUnixNano": world.moment(service) * 1_000_000, "durationNano": 10_000_000_000}
         if period_type:
             one.update(periodType={"typeStrindex": text(period_type[0]), "unitStrindex": text(period_type[1])}, period=period)
         return one
 
-    resource = [{"key": "service.name", "value": {"stringValue": f"otel-{random.randrange(3)}"}}] if random.random() < 0.8 else []
+    resource = [{"key": "service.name", "value": {"stringValue": service}}] if service else []
     resource += [{"key": "host.name", "value": {"stringValue": f"host-{random.randrange(2)}"}}]
     message = {"resourceProfiles": [{"resource": {"attributes": resource}, "scopeProfiles": [
         {"scope": {"name": "scope"}, "profiles": [profile() for _ in range(random.randrange(1, 3))]}]}]}

@@ -16,11 +16,16 @@ CALLS = STACKS + LABELS + WRONG
 
 @dataclasses.dataclass
 class Question:
-    """One request, and the name of its call, which determines how the response is read."""
+    """One request, and the name of its call."""
     call: str
     method: str
     path: str
     body: object = None
+
+    @property
+    def reading(self):
+        """Returns the name of the call that determines how the response is read. For a call with a wrong value, it is the call itself."""
+        return self.path.rpartition("/")[2] if self.call == "wrong querier" else self.call
 
 
 class Asker:

@@ -14,7 +14,7 @@ use crate::tidy::{Findings, root, tracked_files};
 
 /// Flags of other programs that occur alone in backticks: of cargo, `benches/ebpf.py`, `benches/differential`, node,
 /// kubectl and Coroot's agents.
-const FLAGS_OF_OTHERS: [&str; 9] = [
+const FLAGS_OF_OTHERS: [&str; 10] = [
     "context",
     "enable-java-async-profiler",
     "features",
@@ -23,6 +23,7 @@ const FLAGS_OF_OTHERS: [&str; 9] = [
     "pairs",
     "perf-basic-prof",
     "profiles-scrape-interval",
+    "report",
     "seed",
 ];
 

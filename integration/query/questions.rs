@@ -254,6 +254,26 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
         .await
         .unwrap();
     assert_eq!(folded(&tree)["app 0x3000"], 5);
+    // For Go's compiler, the innermost frame loses its line, but the frame around it keeps the line of its call.
+    let mut query = stacks_of(CPU, "{}", minute());
+    query.go_pgo = Some(GoPgo {
+        keep_locations: 1,
+        aggregate_callees: true,
+    });
+    let bytes = engine
+        .merge_profile(&tenants("one"), query, pprof::encode)
+        .await
+        .unwrap();
+    let profile = pprof::decode(&bytes).unwrap();
+    let lines = profile
+        .locations
+        .iter()
+        .flat_map(|location| profile.lines_of(location).iter());
+    let mut lines: Vec<(&str, i64)> = lines
+        .map(|line| (profile.functions[line.function as usize].name, line.line))
+        .collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [("inner", 0), ("outer", 9)]);
 }
 
 fn lines_of(step: f64, group_by: &[&str]) -> SeriesQuery {

@@ -121,7 +121,8 @@ impl<'a> Lookup<'a> {
             self.types.read(&mut reader, selection, chunk_budget, &mut numbers)?;
             let [method, line] = numbers;
             if let Some(function) = self.function(method, samples, recording_budget, chunk_budget)? {
-                let line = u32::try_from(line).unwrap_or(0);
+                // A frame of a generated class has the line -1, which is larger than any line.
+                let line = i32::try_from(line).map_or(0, i32::unsigned_abs);
                 let index = samples.function_line(FunctionLine { function, line }, recording_budget);
                 index
                     .and_then(|index| samples.push_frame(index, recording_budget))

@@ -103,6 +103,17 @@ fn events_become_samples_of_their_kinds_and_equal_stacks_are_summed() {
 }
 
 #[test]
+fn a_negative_line_is_unknown() {
+    let minus_one = u64::from(u32::MAX);
+    let chunk = Chunk::new()
+        .stack(1, &[("A.a", minus_one), ("B.b", 2_147_483_647), ("C.c", u64::MAX)])
+        .event(EXECUTION_SAMPLE, &[1, RUNS, 0, 0, 0]);
+    let recording = read(&[chunk], &[]).unwrap();
+    let expected = [entry("process_cpu:cpu", ["A.a:0;B.b:2147483647;C.c:0{} 10"])];
+    assert_eq!(samples_by_type(&recording), BTreeMap::from(expected));
+}
+
+#[test]
 fn by_the_wall_clock_all_threads_count_and_those_that_run_use_the_processor() {
     let chunk = Chunk::new()
         .stack(1, &[("A.a", 1)])

@@ -149,8 +149,12 @@ impl<'a> Export<'a> {
                 let location = if start > 0 || has_leaf_lines {
                     self.location(location_frames)
                 } else {
-                    // A location without address and line is not in `locations`. The builder merges equal locations.
-                    self.build(location_frames, |_| (0, 0))
+                    // The innermost frame loses its line, but Go's compiler needs the lines at which the functions
+                    // around it call. A location without address is not in `locations`. The builder merges equal
+                    // locations.
+                    self.build(location_frames, |depth, frame| {
+                        (0, if depth == 0 { 0 } else { frame.line })
+                    })
                 };
                 self.stack.push(location);
                 start = index + 1;
@@ -168,20 +172,21 @@ impl<'a> Export<'a> {
         if let Some(index) = self.locations.get(frames) {
             return *index;
         }
-        let index = self.build(frames, |frame| (frame.address as u64, frame.line));
+        let index = self.build(frames, |_, frame| (frame.address as u64, frame.line));
         self.locations.insert(frames, index);
         index
     }
 
-    /// Adds the location of frames. `locate` returns the address and the line of a frame.
-    fn build(&mut self, frames: &'a [u32], locate: fn(Frame<'_>) -> (u64, i64)) -> u32 {
+    /// Adds the location of frames, innermost first. `locate` returns the address and the line of a frame; its first
+    /// argument is the number of frames that are inlined into the frame.
+    fn build(&mut self, frames: &'a [u32], locate: fn(usize, Frame<'_>) -> (u64, i64)) -> u32 {
         let mut lines = Vec::with_capacity(frames.len());
         let mut address = 0;
         let mut mapping = Location::NO_MAPPING;
-        for index in frames {
+        for (depth, index) in frames.iter().enumerate() {
             let frame = self.table.frame(*index);
             let line;
-            (address, line) = locate(frame);
+            (address, line) = locate(depth, frame);
             mapping = match frame.mapped.filter(|_| address != 0) {
                 Some(offset) => self.files.mapping(
                     &mut self.builder,
