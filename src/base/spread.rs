@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn a_fleet_that_starts_together_asks_evenly_over_the_interval() {
-        let interval = Duration::from_secs(60);
+        let interval = Duration::from_mins(1);
         let mut counts = [0_usize; 60];
         for number in 0..6_000 {
             let pause = Spread::new(&format!("node-{number}"), "discovery.consul.default").first_pause(interval);

@@ -35,15 +35,12 @@ fn inspect(source: &Source, body: &[Statement], schema: &Schema, outer: &str, wa
                 let Some(definition) = schema.blocks.iter().find(|other| other.name == name) else {
                     continue;
                 };
-                match definition.no_effect {
-                    Some(reason) => {
-                        let message = format!("block `{outer}{name}` has no effect: {reason}");
-                        warnings.push(warning(source, block.header(), message));
-                    }
-                    None => {
-                        let path = format!("{outer}{name}.");
-                        inspect(source, &block.body, definition.schema, &path, warnings);
-                    }
+                if let Some(reason) = definition.no_effect {
+                    let message = format!("block `{outer}{name}` has no effect: {reason}");
+                    warnings.push(warning(source, block.header(), message));
+                } else {
+                    let path = format!("{outer}{name}.");
+                    inspect(source, &block.body, definition.schema, &path, warnings);
                 }
             }
         }

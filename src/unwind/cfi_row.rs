@@ -42,7 +42,7 @@ where
     match row.register(RETURN_ADDRESS) {
         Some(RegisterRule::Undefined) => return Some(Row::plain(pc, Rule::End)),
         Some(RegisterRule::Register(Register(number))) => {
-            return_register = u8::try_from(number).ok().filter(|index| *index < 16)
+            return_register = u8::try_from(number).ok().filter(|index| *index < 16);
         }
         None | Some(RegisterRule::Offset(-8)) => {}
         Some(_) => return None,

@@ -186,7 +186,7 @@ fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out:
         match (name.as_str(), value.as_str()) {
             ("enable-java-async-profiler", value) => is_java_on = matches!(value, "" | "true" | "1"),
             ("java-async-profiler-delay", _) => {
-                findings.note(&path, "has no counterpart: profiling starts without delay")
+                findings.note(&path, "has no counterpart: profiling starts without delay");
             }
             ("go-heap-profiler", "disabled") => {}
             ("go-heap-profiler", _) => {

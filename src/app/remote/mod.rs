@@ -81,7 +81,7 @@ impl Remote {
         let endpoint = settings.map(prepare).transpose()?;
         let inner = self.0.clone();
         Ok(Box::new(move || {
-            drop(inner.endpoint.send_replace(endpoint.map(Arc::new)))
+            drop(inner.endpoint.send_replace(endpoint.map(Arc::new)));
         }))
     }
 

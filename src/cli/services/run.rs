@@ -157,7 +157,7 @@ pub(crate) async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyh
         stability: collector::parse_stability(&args.stability)?,
         shutdown_deadline: args.feature.shutdown_deadline,
     };
-    collector::run(options, logs, flags, signals::shutdown_signal()?).await
+    Box::pin(collector::run(options, logs, flags, signals::shutdown_signal()?)).await
 }
 
 /// Builds the conversion to Alloy text; `None` when the configuration is Alloy text.

@@ -164,13 +164,11 @@ pub(crate) fn proxy_url(text: &str) -> Result<Url, UrlError> {
 /// Returns an error at the attribute `name` if its text cannot be part of a header. White space at the end is ignored,
 /// because the content of a file usually ends with a line break.
 pub(crate) fn check_header_text(name: &str, text: &str) -> Result<(), ArgumentError> {
-    match HeaderValue::from_str(text.trim_ascii_end()) {
-        Ok(_) => Ok(()),
-        Err(_) => {
-            let message = format!("{name} contains characters that are not allowed in an HTTP header");
-            Err(ArgumentError::new(name, message))
-        }
+    if HeaderValue::from_str(text.trim_ascii_end()).is_err() {
+        let message = format!("{name} contains characters that are not allowed in an HTTP header");
+        return Err(ArgumentError::new(name, message));
     }
+    Ok(())
 }
 
 /// Checks a secret as [`check_header_text`] checks a text. The error does not contain the secret.

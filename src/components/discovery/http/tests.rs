@@ -105,7 +105,7 @@ async fn the_second_refresh_is_shifted_so_that_a_fleet_is_spread_over_the_interv
     let (base, _server) = serve(Router::new().route("/targets", get(handler))).await;
     let interval = Duration::from_millis(200);
     // The first pause of this component is clearly longer than the interval.
-    let id = (0..)
+    let id = (0..1_000)
         .map(|number| format!("discovery.http.test_{number}"))
         .find(|id| Spread::new(&hostname(), id).first_pause(interval) > interval * 5 / 4)
         .unwrap();

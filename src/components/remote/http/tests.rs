@@ -221,7 +221,7 @@ async fn the_second_fetch_is_shifted_so_that_a_fleet_is_spread_over_the_interval
     };
     let (url, _server) = serve(Router::new().fallback(handler)).await;
     let interval = Duration::from_millis(200);
-    let id = (0..)
+    let id = (0..1_000)
         .map(|number| format!("remote.http.test_{number}"))
         .find(|id| Spread::new(&hostname(), id).first_pause(interval) > interval * 5 / 4)
         .unwrap();
