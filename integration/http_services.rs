@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium::server::{ServerOptions, Settings};
+use alluvium_profile::pprof;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -328,6 +329,8 @@ async fn a_file_is_looked_at_and_compared_without_being_kept() {
     let (status, text) = look("", script).await;
     assert_eq!(status, 200, "{text}");
     assert_eq!(text["flamegraph"]["names"], json!(["total", "shop", "main", "work"]));
+    let packed: &[u8] = Box::leak(pprof::gzip(script).into_boxed_slice());
+    assert_eq!(look("", packed).await, (200, text));
 
     let pushed = push_some(&site).await;
     let (from, until) = pushed.range();

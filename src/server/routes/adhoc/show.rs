@@ -24,6 +24,7 @@ use alluvium_profile::TenantId;
 use alluvium_profile::flamegraph::{Tree, diff};
 use alluvium_wire::at_time;
 use alluvium_wire::connect::{Codec, ConnectError, encode};
+use alluvium_wire::ingest::{self, IngestQuery};
 use alluvium_wire::querier::{detailed_flamegraph_message, diff_message};
 
 /// The parameters of a request.
@@ -64,9 +65,11 @@ async fn show_file(state: &ServerState, request: Request<Body>) -> Result<Respon
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
     let query = ShowQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let file_query = IngestQuery::parse("name=adhoc", now_nanos())?;
+    let is_packed = |body: &[u8]| ingest::is_packed(&file_query, "", body);
     let body = state
         .intake
-        .read(&parts.headers, body, state.options.limits.push())
+        .read_upload(&parts.headers, body, state.options.limits.push(), is_packed)
         .await?;
     let work = async {
         let file = match query.id.as_str() {
