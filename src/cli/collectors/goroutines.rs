@@ -6,13 +6,16 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use bytes::Bytes;
 use clap::Args;
+use http::StatusCode;
 use serde_json::Value;
 use url::Url;
 
 use crate::cli::collectors::dump_targets::{self, DumpTarget};
+use crate::cli::common::remote::{base_url, client_options};
 use crate::cli::common::{output, table};
-use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, read_body};
+use alluvium_wire::client::{Credential, HttpClient, Secret, read_body};
 
 /// Maximum size of a response of the collector, in bytes. A dump has at most 64 MiB.
 const MAX_RESPONSE_BYTES: usize = 65 << 20;
@@ -108,19 +111,14 @@ struct Collector {
 
 impl Collector {
     fn new(args: &CollectorArgs) -> anyhow::Result<Self> {
-        let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
-        options.proxy.from_environment = true;
-        options.tls.ca = args.ca.clone().map(Pem::File);
+        let mut options = client_options(args.ca.as_deref());
         if let (Some(username), Some(password)) = (&args.username, &args.password_file) {
             options.credential = Credential::Basic {
                 username: username.as_str().into(),
                 password: Secret::File(password.clone()),
             };
         }
-        let base = match Url::parse(&args.collector) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
-            _ => bail!("--collector `{}` must start with http:// or https://", args.collector),
-        };
+        let base = base_url("--collector", &args.collector)?;
         let http = HttpClient::new(&options)?;
         Ok(Self { http, base })
     }
@@ -169,28 +167,24 @@ impl Collector {
         let mut url = self.url(&format!("goroutines/{}", target.component))?;
         url.query_pairs_mut().append_pair("target", &target.url);
         let request = self.http.client().post(url).headers(self.http.headers().await?);
-        let response = request.send().await.context("cannot reach the collector")?;
+        let response = self.http.client().send(request).await;
+        let response = response.context("cannot reach the collector")?;
         let status = response.status();
         let body = read_body(response, MAX_RESPONSE_BYTES).await?;
-        if !status.is_success() {
-            bail!("the collector responded with HTTP status {status}: {}", text(&body));
-        }
-        Ok(body.into())
+        Ok(success(status, body)?.into())
     }
 
     /// Returns the JSON at a path below `/api/v0/web`, or `None` if it does not exist.
     async fn get(&self, path: &str) -> anyhow::Result<Option<Value>> {
         let request = self.http.get(self.url(path)?).await?;
-        let response = request.send().await.context("cannot reach the collector")?;
+        let response = self.http.client().send(request).await;
+        let response = response.context("cannot reach the collector")?;
         let status = response.status();
         let body = read_body(response, MAX_RESPONSE_BYTES).await?;
-        if status.as_u16() == 404 {
+        if status == StatusCode::NOT_FOUND {
             return Ok(None);
         }
-        if !status.is_success() {
-            bail!("the collector responded with HTTP status {status}: {}", text(&body));
-        }
-        let value = serde_json::from_slice(&body);
+        let value = serde_json::from_slice(&success(status, body)?);
         value
             .map(Some)
             .context("the response is not JSON; is this URL that of a collector?")
@@ -211,6 +205,14 @@ impl Collector {
         drop(segments);
         Ok(url)
     }
+}
+
+/// Returns the body of a successful response.
+fn success(status: StatusCode, body: Bytes) -> anyhow::Result<Bytes> {
+    if !status.is_success() {
+        bail!("the collector responded with HTTP status {status}: {}", text(&body));
+    }
+    Ok(body)
 }
 
 /// Returns the beginning of an error response, for a message.

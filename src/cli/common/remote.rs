@@ -2,7 +2,7 @@
 //!
 //! In: flags. Out: a [`Caller`] for the server, and a validated query.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -63,20 +63,31 @@ pub struct ServerArgs {
     pub ca: Option<PathBuf>,
 }
 
+/// Parses the URL of a server. `flag` names the flag for the error.
+pub(crate) fn base_url(flag: &str, text: &str) -> anyhow::Result<Url> {
+    // `localhost:4040` parses as a URL with the scheme `localhost`, so report the missing scheme.
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+        _ => bail!("{flag} `{text}` must start with http:// or https://"),
+    }
+}
+
+/// Returns the options of the HTTP clients of commands, without credentials. Proxies come from the environment.
+pub(crate) fn client_options(ca: Option<&Path>) -> ClientOptions {
+    let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
+    options.proxy.from_environment = true;
+    options.tls.ca = ca.map(|path| Pem::File(path.to_owned()));
+    options
+}
+
 impl ServerArgs {
     pub fn base(&self) -> anyhow::Result<Url> {
-        // `localhost:4040` parses as a URL with the scheme `localhost`, so report the missing scheme.
-        match Url::parse(&self.url) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
-            _ => bail!("--url `{}` must start with http:// or https://", self.url),
-        }
+        base_url("--url", &self.url)
     }
 
     /// Returns an HTTP client with the credentials. Proxies come from the environment.
     pub fn http(&self) -> anyhow::Result<HttpClient> {
-        let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
-        options.proxy.from_environment = true;
-        options.tls.ca = self.ca.clone().map(Pem::File);
+        let mut options = client_options(self.ca.as_deref());
         let text = self.token.as_deref().map(|token| Secret::Text(token.into()));
         if let Some(credentials) = text.or_else(|| self.token_file.clone().map(Secret::File)) {
             options.credential = Credential::Authorization {
