@@ -61,6 +61,18 @@ impl Compression {
         }
     }
 
+    /// Like [`Compression::or_detected`], for a body whose own format may be gzip. `is_packed` returns true if the gzip
+    /// is around the format instead. The function is called only if no header names a compression.
+    #[must_use]
+    pub fn or_packed(self, body: &[u8], is_packed: impl FnOnce(&[u8]) -> bool) -> Self {
+        let detected = self.or_detected(body);
+        if detected == self || is_packed(body) {
+            detected
+        } else {
+            self
+        }
+    }
+
     /// Returns the compression that `Content-Encoding` names.
     pub fn read(headers: &HeaderMap) -> Result<Self, CompressionError> {
         Self::named(headers.get(CONTENT_ENCODING))

@@ -84,12 +84,7 @@ impl Intake {
     ) -> Result<ReceivedBody, ConnectError> {
         let named = Compression::read(headers)?;
         let body = self.receive(headers, body, limit.bytes).await?;
-        let detected = named.or_detected(&body.bytes);
-        let compression = if detected == named || is_packed(&body.bytes) {
-            detected
-        } else {
-            named
-        };
+        let compression = named.or_packed(&body.bytes, is_packed);
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 

@@ -118,12 +118,8 @@ fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, OpenErro
     query.append_pair("name", app);
     let query = format!("{}&{}", query.finish(), upload.query);
     let query = IngestQuery::parse(&query, 0)?;
-    let named = Compression::of_name(&upload.content_encoding)?;
-    let compression = if ingest::is_packed(&query, &upload.content_type, &upload.body) {
-        named.or_detected(&upload.body)
-    } else {
-        named
-    };
+    let is_packed = |body: &[u8]| ingest::is_packed(&query, &upload.content_type, body);
+    let compression = Compression::of_name(&upload.content_encoding)?.or_packed(&upload.body, is_packed);
     let body = compression.open(&upload.body, MAX_PROFILE_BYTES)?;
     let body = body.ok_or(OpenError::LargeUpload)?;
     let read = ingest::Upload::new(&query, &upload.content_type, body.into())
