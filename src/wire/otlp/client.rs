@@ -72,24 +72,13 @@ async fn send_http(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
     let response = caller.send("", headers, body).await?;
     let (url, status) = (response.url().to_string(), response.status());
     let retry_after = retry_after(response.headers());
-    let compression = Compression::read(response.headers());
+    let compression = Compression::read(response.headers()).map_err(ConnectError::from);
     let body = read_beginning(response, MAX_ANSWER_BYTES).await;
-    let body = match compression
-        .map_err(ConnectError::from)
-        .and_then(|compression| open(compression, &body))
-    {
-        Ok(body) => body,
-        Err(error) if status.is_success() => {
-            return Err(CallError::Answer {
-                url,
-                message: error.message,
-            });
-        }
-        Err(_) => body,
-    };
+    let opened = compression.and_then(|compression| open(compression, &body));
     if status.is_success() {
-        return decode(url, body);
+        return decode(url, opened);
     }
+    let body = opened.unwrap_or(body);
     let message = match grpc_status::decode(&body) {
         Some(error) => error.message,
         None => String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
@@ -158,13 +147,7 @@ async fn send_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
         });
     };
     if number == 0 {
-        return match open_message(&parts.headers, &message.freeze()) {
-            Ok(message) => decode(url, message),
-            Err(error) => Err(CallError::Answer {
-                url,
-                message: error.message,
-            }),
-        };
+        return decode(url, open_message(&parts.headers, &message.freeze()));
     }
     let code = Code::from_grpc_number(number).unwrap_or(Code::Unknown);
     let text = find("grpc-message").unwrap_or_default();
@@ -210,9 +193,11 @@ fn open(compression: Compression, body: &[u8]) -> Result<Bytes, ConnectError> {
     Ok(opened.into())
 }
 
-fn decode(url: String, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
-    ExportProfilesServiceResponse::decode(body).map_err(|error| CallError::Answer {
-        url,
-        message: format!("cannot read the body as protobuf: {error}"),
-    })
+fn decode(url: String, opened: Result<Bytes, ConnectError>) -> Result<ExportProfilesServiceResponse, CallError> {
+    let message = match opened.map(ExportProfilesServiceResponse::decode) {
+        Ok(Ok(response)) => return Ok(response),
+        Ok(Err(error)) => format!("cannot read the body as protobuf: {error}"),
+        Err(error) => error.message,
+    };
+    Err(CallError::Answer { url, message })
 }
