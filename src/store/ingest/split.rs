@@ -41,11 +41,12 @@ pub(super) fn split(
     }
     let sanitizes = limits.rules.as_ref().is_some_and(|rules| rules.sanitizes());
     // Names that become equal when they are sanitised are names of one label.
-    let own_names: HashSet<String> = base.iter().map(|(name, _)| name.replace('.', "_")).collect();
-    let is_own = |name: &str| match (sanitizes, name.contains('.')) {
-        (false, _) => base.get(name).is_some(),
-        (true, false) => own_names.contains(name),
-        (true, true) => own_names.contains(&name.replace('.', "_")),
+    let own_names: Option<HashSet<String>> =
+        sanitizes.then(|| base.iter().map(|(name, _)| name.replace('.', "_")).collect());
+    let is_own = |name: &str| match &own_names {
+        None => base.get(name).is_some(),
+        Some(names) if name.contains('.') => names.contains(&name.replace('.', "_")),
+        Some(names) => names.contains(name),
     };
     let (types, base_text) = (profile.sample_types.len(), text_of(base.iter()));
     let (mut text, mut read) = (0, 0);
