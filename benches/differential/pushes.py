@@ -56,10 +56,12 @@ class World:
 
     def moment(self, service):
         """Returns a time like `time`, in a second in which the service has no profile yet. If two profiles of a series have the same time, Pyroscope drops one when it compacts."""
-        while (service, (time := self.time()) // 1000) in self.used:
-            pass
-        self.used.add((service, time // 1000))
-        return time
+        for _ in range(10_000):
+            time = self.time()
+            if (service, time // 1000) not in self.used:
+                self.used.add((service, time // 1000))
+                return time
+        raise SystemExit(f"too many pushes: service {service!r} has a profile in almost every second")
 
     def time(self):
         """Returns a time in milliseconds. About one time in three is a multiple of 15 s."""
