@@ -1,6 +1,7 @@
 //! The queries of Pyroscope's API, run by the query engine.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{Aggregation, Detail, ExemplarKind, GoPgo, QueryError, QueryLimits, SeriesQuery, TimeRange};
@@ -361,6 +362,51 @@ async fn time_lines_are_grouped_averaged_and_limited() {
         .await
         .unwrap_err();
     assert!(matches!(error, QueryError::InvalidArgument(_)));
+}
+
+/// Returns rows of `shop`: the label sets of a profile with an id, of another profile at the same time, and of an older
+/// profile whose rows have no id.
+fn rows_of_label_sets() -> Arc<TestStore> {
+    let store = TestStore::new();
+    let frames: &[TestFrame] = &[("work", "work.go", 1)];
+    let add = |after: i64, id: &str, pod: &str, route: &str, value: i64| {
+        let labels = [("service_name", "shop"), ("pod", pod), ("route", route)];
+        let mut made = profile("one", &labels, CPU, NOON + after, &[(frames, value)]);
+        id.clone_into(&mut made.id);
+        store.add(made);
+    };
+    add(30_000, "first", "a", "/", 500);
+    add(30_000, "first", "a", "/cart", 300);
+    add(30_000, "second", "b", "/", 440);
+    store.to_files();
+    add(30_000, "first", "a", "/pay", 260);
+    add(30_000, "second", "b", "/pay", 500);
+    add(45_000, "", "a", "/", 10);
+    add(45_000, "", "a", "/pay", 30);
+    store.to_head();
+    store
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_average_counts_a_profile_once_however_many_label_sets_its_samples_have() {
+    let engine = engine(rows_of_label_sets());
+    let average = |group_by: &[&str], selector: &str| {
+        let mut query = lines_of(15.0, group_by);
+        query.aggregation = Aggregation::Average;
+        query.matchers = parse(selector).unwrap();
+        let engine = &engine;
+        async move {
+            let lines = engine.select_series(&tenants("one"), query).await.unwrap();
+            let values = lines.into_iter().flat_map(|line| line.points);
+            values.map(|(_, value)| value).collect::<Vec<f64>>()
+        }
+    };
+    assert_eq!(average(&[], "{}").await, [1000.0, 20.0]);
+    assert_eq!(average(&[], r#"{pod="a"}"#).await, [1060.0, 20.0]);
+    assert_eq!(average(&[], r#"{pod="a", route=~"/|/pay"}"#).await, [760.0, 20.0]);
+    assert_eq!(average(&["pod"], "{}").await, [1060.0, 20.0, 940.0]);
+    // Each of these lines has one row of a profile.
+    assert_eq!(average(&["pod", "route"], r#"{pod="b"}"#).await, [440.0, 500.0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,7 @@
 //! Finds individual stored profiles: ids, times, types and labels, without their samples.
 //!
-//! In: [`ProfilesQuery`]. Out: [`KeptProfile`]s in the order of their times. Profiles without an id from the sender are
-//! omitted. All rows with the same time and id form one profile, because a profile has one row for each type and each
-//! series.
+//! In: [`ProfilesQuery`]. Out: [`KeptProfile`]s in the order of their times. Profiles without an id are omitted. All
+//! rows with the same time and id form one profile, because a profile has one row for each type and each series.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -154,7 +153,7 @@ pub(crate) fn find(
 }
 
 /// Returns the labels that all sets have in common.
-fn common<'a>(mut sets: impl Iterator<Item = &'a Labels>) -> Labels {
+pub(crate) fn common<'a>(mut sets: impl Iterator<Item = &'a Labels>) -> Labels {
     let first = sets.next().cloned().unwrap_or_default();
     sets.fold(first, |common, labels| {
         let common_names: Vec<&str> = common

@@ -22,6 +22,7 @@ use crate::query::stacks::call_site;
 use crate::query::stacks::call_site::ValuesBelow;
 use crate::query::timeline::exemplars;
 use crate::query::timeline::exemplars::{Candidate, keep_greater};
+use crate::query::timeline::label_sets::RepeatedRows;
 use crate::query::timeline::spans;
 use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
@@ -40,6 +41,7 @@ const CANDIDATE_BYTES: usize = 128;
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     sum: i64,
+    /// Number of rows of `profiles`.
     count: u64,
 }
 
@@ -55,8 +57,10 @@ pub(crate) fn select(
 ) -> BoxFuture<'static, Result<Vec<SeriesPoints>, QueryError>> {
     Box::pin(async move {
         let steps = Steps::new(query.range, query.step)?;
-        let needs_labels =
-            !query.matchers.is_empty() || !query.group_by.is_empty() || query.exemplars != ExemplarKind::None;
+        let needs_labels = !query.matchers.is_empty()
+            || !query.group_by.is_empty()
+            || query.exemplars != ExemplarKind::None
+            || query.aggregation == Aggregation::Average;
         let labels = if needs_labels {
             context.labels(steps.time()).await?
         } else {
@@ -76,18 +80,29 @@ pub(crate) fn select(
             samples.stacks = Some(call_site::stacks_below(&context, &filter, query.call_site.clone()).await?);
             values_below = Some(call_site::values(&context, &samples).await?);
         }
-        let selected = context.totals(filter.clone()).await?;
+        let selected = Arc::new(context.totals(filter.clone()).await?);
         let spans = match query.exemplars {
             ExemplarKind::Span => Some(spans::sums(&context, &samples).await?),
             ExemplarKind::None | ExemplarKind::Profile => None,
         };
         let of_groups = context.runtime.reservation("lines of series");
         let memory = context.runtime.reservation("points of time lines");
-        let (known, kind) = (labels.clone(), query.exemplars);
+        let (known, kind, aggregation) = (labels.clone(), query.exemplars, query.aggregation);
+        let (group_by, profile_type) = (query.group_by.clone(), query.profile_type.clone());
+        let groups =
+            blocking::run(move |cancellation| Groups::new(&known, &group_by, &profile_type, of_groups, cancellation));
+        let groups = Arc::new(groups.await?);
+        let repeated = match aggregation {
+            Aggregation::Sum => RepeatedRows::default(),
+            Aggregation::Average => {
+                let lines = (groups.clone(), steps);
+                RepeatedRows::load(&context, &filter, selected.clone(), labels.clone(), lines).await?
+            }
+        };
         let answered = blocking::run(move |cancellation| {
-            let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
             let counting = PointCounter {
                 groups,
+                repeated,
                 steps,
                 lines: BTreeMap::new(),
                 points: 0,
@@ -120,7 +135,9 @@ struct LinesWithCandidates {
 }
 
 struct PointCounter {
-    groups: Groups,
+    groups: Arc<Groups>,
+    /// Rows that an average must not count.
+    repeated: RepeatedRows,
     steps: Steps,
     lines: BTreeMap<u32, BTreeMap<i64, Cell>>,
     points: usize,
@@ -187,7 +204,7 @@ impl PointCounter {
         })
     }
 
-    /// Adds the total of a profile to a point.
+    /// Adds the total of a row of `profiles` to a point.
     fn count(&mut self, group: u32, step: i64, total: i64, cancellation: &Cancellation) -> Result<(), QueryError> {
         let cell = self.lines.entry(group).or_default().entry(step).or_default();
         // A stored total of `i64::MAX` may have been capped, so the sum would be too small.
@@ -219,7 +236,10 @@ impl PointCounter {
         let lines = std::mem::take(&mut self.lines).into_iter();
         let line = lines.map(|(group, cells)| {
             let points = cells.into_iter();
-            let points = points.map(|(step, cell)| (self.steps.edge_ms(step), value(cell, aggregation)));
+            let points = points.map(|(step, cell)| {
+                let profiles = cell.count.saturating_sub(self.repeated.at(group, step));
+                (self.steps.edge_ms(step), value(cell.sum, profiles, aggregation))
+            });
             let line = SeriesPoints {
                 labels: self.groups.labels(group),
                 points: points.collect(),
@@ -262,9 +282,9 @@ async fn add_exemplars(
     Ok(())
 }
 
-fn value(cell: Cell, aggregation: Aggregation) -> f64 {
+fn value(sum: i64, profiles: u64, aggregation: Aggregation) -> f64 {
     match aggregation {
-        Aggregation::Sum => cell.sum as f64,
-        Aggregation::Average => cell.sum as f64 / cell.count.max(1) as f64,
+        Aggregation::Sum => sum as f64,
+        Aggregation::Average => sum as f64 / profiles.max(1) as f64,
     }
 }

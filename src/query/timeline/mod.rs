@@ -4,6 +4,7 @@
 
 mod exemplars;
 pub(in crate::query) mod heatmap;
+mod label_sets;
 pub(in crate::query) mod lines;
 mod spans;
 mod steps;

@@ -3,11 +3,11 @@
 //!
 //! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
 //! matches Pyroscope: `service_name` defaults to `unknown_service`, and text labels of samples become labels of series.
-//! The tenant's relabel rules are applied, and Go's shape type parameters are removed from names. The order of the
-//! steps is Pyroscope's: limits of the profile, rules for sample types, limit of sessions, split by labels of samples,
-//! rules for series, limits of labels, sanitising of label names. A profile with any error is refused as a whole. The
-//! size to which a profile expands has separate [`bounds`], independent of the configured limits. This module accesses
-//! neither a disk nor a head.
+//! The tenant's relabel rules are applied, and Go's shape type
+//! parameters are removed from names. The order of the steps is Pyroscope's: limits of the profile, rules for sample
+//! types, limit of sessions, split by labels of samples, rules for series, limits of labels, sanitising of label names.
+//! A profile with any error is refused as a whole. The size to which a profile expands has separate [`bounds`],
+//! independent of the configured limits. This module accesses neither a disk nor a head.
 
 mod bounds;
 mod defaults;
@@ -18,7 +18,11 @@ mod sessions;
 mod split;
 mod texts;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use uuid::Uuid;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::common::schema;
 use crate::store::ingest::defaults::{default_name, stored_labels};
@@ -227,7 +231,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         is_dated,
         duration_ns,
         period,
-        profile_id: raw.id.clone(),
+        profile_id: profile_id(raw, time_ns, series.len()),
         types,
         values,
         stack_ids: stack_ids.into_iter().map(|id| StackId(id as i64)).collect(),
@@ -240,6 +244,20 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         relabelled_values,
         frames,
     })
+}
+
+/// Returns the id of the rows of a profile. If the sender set no id and the profile becomes several series, the id is
+/// made from labels, time and bytes, because queries recognise the rows of one profile by their id. A replay of the log
+/// makes the same id.
+fn profile_id(raw: &RawProfile, time_ns: i64, series: usize) -> Arc<str> {
+    if !raw.id.is_empty() || series < 2 {
+        return raw.id.clone();
+    }
+    let mut hasher = Xxh3::new();
+    hasher.update(&raw.labels.hash64().to_le_bytes());
+    hasher.update(&time_ns.to_le_bytes());
+    hasher.update(&raw.pprof);
+    Uuid::from_u128(hasher.digest128()).to_string().into()
 }
 
 /// Decompresses a profile within the limit and within `room`.

@@ -19,7 +19,8 @@ pub(crate) struct Prepared {
     pub duration_ns: i64,
     /// Period of the pprof profile: the amount that one recorded event stands for.
     pub period: i64,
-    /// Id of the profile, chosen by its sender. It may be empty.
+    /// Id of the profile, chosen by its sender. If the sender chose none, the id is empty for a profile of one series,
+    /// and made by the store for a profile of several series.
     pub profile_id: Arc<str>,
     /// The profile types, one per column of `values`. Pyroscope's default rules for names are applied unless the
     /// tenant's relabel rules disable them.

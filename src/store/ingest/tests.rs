@@ -150,6 +150,29 @@ fn text_labels_of_samples_make_series_and_ids_stay_on_samples() {
 }
 
 #[test]
+fn a_profile_of_several_series_has_an_id_even_if_its_sender_set_none() {
+    let routes = |second| {
+        vec![
+            vec![SampleLabel::Text("route", "/a")],
+            vec![SampleLabel::Text("route", second)],
+        ]
+    };
+    let prepared_id = |id: &str, values: &[i64], second| {
+        let mut raw = raw(LABELS, &profile(&["f"], values, routes(second)));
+        raw.id = id.into();
+        let prepared = prepare(&raw, NOW_MS, &Limits::default()).unwrap();
+        let again = prepare(&raw, NOW_MS, &Limits::default()).unwrap();
+        assert_eq!(prepared.profile_id, again.profile_id);
+        prepared.profile_id.to_string()
+    };
+    assert_eq!(prepared_id("own", &[1, 2], "/b"), "own");
+    assert_eq!(prepared_id("", &[1, 2], "/a"), "");
+    let made = prepared_id("", &[1, 2], "/b");
+    assert!(Uuid::parse_str(&made).is_ok(), "{made}");
+    assert_ne!(made, prepared_id("", &[1, 3], "/b"));
+}
+
+#[test]
 fn go_shapes_leave_the_names_and_long_names_keep_their_end() {
     for (name, expected) in [
         ("pkg.Map[go.shape.int_0,go.shape.string_1]", "pkg.Map"),
