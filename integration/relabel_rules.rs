@@ -243,3 +243,84 @@ async fn rules_change_while_the_server_runs_and_wrong_ones_stop_a_start_with_the
     }
     assert!(server.tail().contains("overrides of `shop`"), "{}", server.tail());
 }
+
+/// Returns a profile with the id `threads`. Its samples have texts, numbers and the id of a span as labels.
+fn threads() -> RawProfile {
+    let cpu = ValueType {
+        kind: "cpu",
+        unit: "nanoseconds",
+    };
+    let mut builder = Builder::new(Profile {
+        sample_types: vec![cpu],
+        period_type: cpu,
+        time_nanos: now_ms() * 1_000_000,
+        ..Profile::default()
+    });
+    let (work, idle) = (builder.named("work"), builder.named("idle"));
+    let (route, span) = (
+        SampleLabel::Text("route", "/"),
+        SampleLabel::Text("span_id", "00000000000000aa"),
+    );
+    builder.sample([work, idle], [route, SampleLabel::Number("thread_id", 7, "")], &[1]);
+    builder.sample([work, idle], [route, SampleLabel::Number("thread_id", 8, "")], &[2]);
+    builder.sample([work], [SampleLabel::Number("bytes", 512, "bytes"), span], &[4]);
+    builder.sample([idle], [], &[8]);
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "cart")]),
+        id: "threads".into(),
+        pprof: pprof::encode(&builder.finish()).into(),
+    }
+}
+
+/// Returns the samples of the profile `threads` of a tenant: function at the leaf, labels and value.
+async fn samples_of_threads(site: &Site, tenant: &str) -> Vec<String> {
+    let request = site.http.get(format!("{}/api/0/profiles/threads", site.url()));
+    let response = request.header("x-scope-orgid", tenant).send().await.unwrap();
+    let plain = pprof::gunzip(&response.bytes().await.unwrap(), 1 << 20).unwrap();
+    let profile = pprof::decode(&plain).unwrap();
+    let sample = |sample: usize| {
+        let leaf = &profile.locations[profile.stack(sample)[0] as usize];
+        let function = profile.functions[profile.lines_of(leaf)[0].function as usize].name;
+        let labels = profile.labels_of(sample).iter().map(|label| match label {
+            SampleLabel::Text(name, value) => format!(" {name}={value:?}"),
+            SampleLabel::Number(name, number, unit) => format!(" {name}={number}{unit}"),
+        });
+        format!(
+            "{function}{} {}",
+            labels.collect::<String>(),
+            profile.values_of(sample)[0]
+        )
+    };
+    let mut samples: Vec<String> = (0..profile.sample_count()).map(sample).collect();
+    samples.sort();
+    samples
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_profile_has_the_labels_of_its_samples_when_it_is_read_by_its_id() {
+    let site = Site::new();
+    let mut server = site.start("overrides:\n  shop:\n    numeric_sample_labels: [thread_id]\n");
+    site.ready(&mut server).await;
+    for tenant in ["shop", "other"] {
+        site.push(tenant, threads()).await;
+    }
+    let span = "work span_id=\"00000000000000aa\" 4";
+    let (of_7, of_8) = ("work route=\"/\" thread_id=7 1", "work route=\"/\" thread_id=8 2");
+    assert_eq!(samples_of_threads(&site, "shop").await, ["idle 8", of_7, of_8, span]);
+    let without_numbers = ["idle 8", "work route=\"/\" 3", span];
+    assert_eq!(samples_of_threads(&site, "other").await, without_numbers);
+    let threads = "SELECT labels['thread_id'] AS id, sum(value) AS value FROM flat GROUP BY 1 ORDER BY 1 NULLS FIRST";
+    let rows = site.rows("shop", threads).await;
+    assert_eq!(rows, "id,value\n,12\n7,1\n8,2\n");
+    // The start replays the log with the rules of the push. The export follows the rules of today.
+    server.kill();
+    let mut server = site.start("overrides: {}\n");
+    site.ready(&mut server).await;
+    assert_eq!(site.rows("shop", threads).await, rows);
+    let texts = [of_7, of_8].map(|line| line.replace("=7 ", "=\"7\" ").replace("=8 ", "=\"8\" "));
+    assert_eq!(
+        samples_of_threads(&site, "shop").await,
+        ["idle 8", &texts[0], &texts[1], span]
+    );
+    assert!(server.terminate().success());
+}

@@ -36,6 +36,8 @@ pub(crate) struct LimitsSection {
     pub max_label_names_per_series: Option<usize>,
     /// Maximum number of session ids (`__session_id__`) of a series; with 0, series have none.
     pub max_sessions_per_series: Option<u32>,
+    /// Names of the numeric labels of samples that become labels of series.
+    pub numeric_sample_labels: Option<Vec<String>>,
     /// Rate limit of ingestion in uncompressed MiB per second; 0 for no limit.
     pub ingestion_rate_mb: Option<f64>,
     /// Burst size of the rate limit in MiB.
@@ -154,6 +156,9 @@ impl LimitsSection {
         }
         if let Some(limit) = self.max_sessions_per_series {
             written.max_sessions = NonZeroU32::new(limit);
+        }
+        if let Some(names) = &self.numeric_sample_labels {
+            written.numeric_labels.clone_from(names);
         }
         if let Some(position) = &self.ingestion_relabeling_default_rules_position {
             let unknown =

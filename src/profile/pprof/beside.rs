@@ -1,16 +1,19 @@
 //! Merges profiles with different sample types into one profile with all of the types.
 //!
-//! In: profiles of the same period type. Out: one profile with one sample for each distinct stack. Labels of samples,
-//! comments, and the regular expressions `drop_frames` and `keep_frames` are omitted. The caller sets time and
+//! In: profiles of the same period type. Out: one profile with one sample for each distinct stack and set of labels.
+//! Comments, and the regular expressions `drop_frames` and `keep_frames` are omitted. The caller sets time and
 //! duration.
 
 use hashbrown::HashMap;
 
 use crate::pprof::builder::Builder;
-use crate::pprof::model::Profile;
+use crate::pprof::model::{Profile, SampleLabel};
 
-/// Puts the values of profiles side by side, in the order of the profiles. If a profile does not contain a stack, its
-/// values for the stack are 0.
+/// The locations and the labels of a sample.
+type Sample<'a> = (Vec<u32>, Vec<SampleLabel<'a>>);
+
+/// Puts the values of profiles side by side, in the order of the profiles. If a profile does not contain a stack with
+/// these labels, its values for the stack are 0.
 pub fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
     let types: Vec<_> = profiles
         .iter()
@@ -25,7 +28,7 @@ pub fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
         period: profiles.iter().map(|profile| profile.period).max().unwrap_or(0),
         ..Profile::default()
     });
-    let mut stacks: HashMap<Vec<u32>, usize> = HashMap::new();
+    let mut samples: HashMap<Sample<'a>, usize> = HashMap::new();
     let mut values: Vec<i64> = Vec::new();
     let mut start = 0;
     for profile in profiles {
@@ -35,8 +38,9 @@ pub fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
                 .stack(sample)
                 .iter()
                 .map(|location| locations[*location as usize]);
-            let next = stacks.len();
-            let row = *stacks.entry(stack.collect()).or_insert(next);
+            let next = samples.len();
+            let labels = profile.labels_of(sample).to_vec();
+            let row = *samples.entry((stack.collect(), labels)).or_insert(next);
             if row == next {
                 values.resize((row + 1) * width, 0);
             }
@@ -46,10 +50,11 @@ pub fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
         }
         start += profile.sample_types.len();
     }
-    let mut rows: Vec<(&Vec<u32>, usize)> = stacks.iter().map(|(stack, row)| (stack, *row)).collect();
+    let mut rows: Vec<(&Sample<'a>, usize)> = samples.iter().map(|(sample, row)| (sample, *row)).collect();
     rows.sort_unstable_by_key(|(_, row)| *row);
-    for (stack, row) in rows {
-        builder.sample(stack.iter().copied(), [], &values[row * width..(row + 1) * width]);
+    for ((stack, labels), row) in rows {
+        let values = &values[row * width..(row + 1) * width];
+        builder.sample(stack.iter().copied(), labels.iter().copied(), values);
     }
     builder.finish()
 }
@@ -112,5 +117,35 @@ mod tests {
         assert_eq!(joined.sample_count(), 3);
         assert_eq!(decode(&encode(&joined)).as_ref(), Ok(&joined));
         assert_eq!(side_by_side(&[]).sample_count(), 0);
+    }
+
+    #[test]
+    fn stacks_with_different_labels_are_different_samples() {
+        let labelled = |kind, labels: &[Option<SampleLabel<'static>>]| {
+            let mut builder = Builder::new(Profile {
+                sample_types: vec![ValueType { kind, unit: "count" }],
+                ..Profile::default()
+            });
+            for (index, label) in labels.iter().enumerate() {
+                let stack = [builder.named("work")];
+                builder.sample(stack, *label, &[index as i64 + 1]);
+            }
+            builder.finish()
+        };
+        let [route, thread] = [SampleLabel::Text("route", "/"), SampleLabel::Number("thread_id", 7, "")].map(Some);
+        let joined = side_by_side(&[
+            labelled("objects", &[route, thread, None]),
+            labelled("space", &[thread, route, route]),
+        ]);
+        let sample = |sample: usize| {
+            (
+                joined.labels_of(sample).first().copied(),
+                joined.values_of(sample).to_vec(),
+            )
+        };
+        assert_eq!(
+            (0..joined.sample_count()).map(sample).collect::<Vec<_>>(),
+            [(route, vec![1, 5]), (thread, vec![2, 1]), (None, vec![3, 0])]
+        );
     }
 }

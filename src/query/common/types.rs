@@ -161,6 +161,8 @@ pub struct StackQuery {
     pub go_pgo: Option<GoPgo>,
     /// Approximate number of nodes in the tree of a pprof result; 0 for all.
     pub pprof_nodes: usize,
+    /// Names of the labels of samples that a pprof result contains as numbers.
+    pub numeric_labels: Vec<String>,
 }
 
 /// How stacks are reduced for the profile-guided optimization of Go's compiler.
@@ -352,6 +354,7 @@ impl StackQuery {
             trace_ids: Vec::new(),
             go_pgo: None,
             pprof_nodes: 0,
+            numeric_labels: Vec::new(),
         }
     }
 }

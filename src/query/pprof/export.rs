@@ -1,7 +1,7 @@
 //! Builds one pprof profile from merged stacks, with the functions, files, lines, binaries and addresses in the store.
 //!
 //! In: sums by stack with their frames. Out: the result of the caller's writer. Frames of inlined functions become
-//! lines of one location.
+//! lines of one location. The export of a single profile has the labels of its samples.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,12 @@ use crate::query::common::types::{GoPgo, StackQuery};
 use crate::query::decoded::context::Context;
 use crate::query::decoded::stack_table::{Frame, StackTable};
 use crate::query::pprof::file_mappings::FileMappings;
-use crate::query::pprof::nodes;
+use crate::query::pprof::labelled::LabelledSums;
+use crate::query::pprof::{labelled, nodes};
 use crate::query::stacks::flame;
 use crate::query::stacks::flame::MergedStacks;
 use alluvium_base::BoxFuture;
-use alluvium_profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
+use alluvium_profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 use alluvium_profile::{ProfileType, StackId};
 
 /// Merges the profiles of a query and returns the result of `write`.
@@ -29,6 +30,14 @@ pub(crate) fn merge_profile<T: Send + 'static>(
 ) -> BoxFuture<'static, Result<T, QueryError>> {
     Box::pin(async move {
         let period = period(&context, &query).await?;
+        if labelled::is_wanted(&query) {
+            let sums = labelled::load(context, query.clone()).await?;
+            let written = blocking::run(move |cancellation| {
+                cancellation.check()?;
+                Ok(write_labelled(&sums, &query, period, write))
+            });
+            return written.await;
+        }
         let merged = flame::merge(context, query.clone()).await?;
         blocking::run(move |cancellation| {
             cancellation.check()?;
@@ -52,17 +61,33 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
 
 fn write_merged<T>(merged: &MergedStacks, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
     let table = merged.stacks.table.read();
-    let start = query.range.start_ms.saturating_mul(1_000_000);
-    let length = query.range.end_ms.saturating_sub(query.range.start_ms);
     let metadata = ProfileMetadata {
-        kind: &query.profile_type,
-        period,
-        time_nanos: start,
-        duration_nanos: length.saturating_mul(1_000_000),
         pgo: merged.pgo,
         max_nodes: query.pprof_nodes,
+        ..metadata(query, period)
     };
     write(&profile_of(&table, merged.sums.values.iter().copied(), &metadata))
+}
+
+fn write_labelled<T>(sums: &LabelledSums, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
+    let table = sums.stacks.table.read();
+    let sets = sums.sets();
+    let labelled = sums.sums.iter();
+    let labelled = labelled.map(|(stack, set, value)| (*stack, sets[*set as usize].as_slice(), *value));
+    write(&labelled_profile_of(&table, labelled, &metadata(query, period)))
+}
+
+/// Returns the fields of the result of a query that changes no stacks.
+fn metadata(query: &StackQuery, period: i64) -> ProfileMetadata<'_> {
+    let length = query.range.end_ms.saturating_sub(query.range.start_ms);
+    ProfileMetadata {
+        kind: &query.profile_type,
+        period,
+        time_nanos: query.range.start_ms.saturating_mul(1_000_000),
+        duration_nanos: length.saturating_mul(1_000_000),
+        pgo: None,
+        max_nodes: 0,
+    }
 }
 
 /// The fields of a profile other than its samples, and the settings that shorten its stacks.
@@ -83,6 +108,23 @@ pub(crate) fn profile_of<'a>(
     sums: impl Iterator<Item = (StackId, i64)>,
     metadata: &ProfileMetadata<'a>,
 ) -> Profile<'a> {
+    let without_labels: &[SampleLabel<'a>] = &[];
+    labelled_profile_of(
+        table,
+        sums.map(|(stack, value)| (stack, without_labels, value)),
+        metadata,
+    )
+}
+
+/// Builds a profile from sums by stack and labels. If stacks are shortened for Go's compiler, their labels are omitted.
+fn labelled_profile_of<'a, 'l>(
+    table: &'a StackTable,
+    sums: impl Iterator<Item = (StackId, &'l [SampleLabel<'a>], i64)>,
+    metadata: &ProfileMetadata<'a>,
+) -> Profile<'a>
+where
+    'a: 'l,
+{
     let kind = metadata.kind;
     let mut export = Export {
         table,
@@ -107,8 +149,8 @@ pub(crate) fn profile_of<'a>(
         pgo: metadata.pgo,
         merged: BTreeMap::new(),
     };
-    for (stack, value) in sums.filter(|(_, value)| *value != 0) {
-        export.sample(stack, value);
+    for (stack, labels, value) in sums.filter(|(_, _, value)| *value != 0) {
+        export.sample(stack, labels, value);
     }
     for (stack, value) in std::mem::take(&mut export.merged) {
         export.builder.sample(stack, [], &[value]);
@@ -137,7 +179,7 @@ struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    fn sample(&mut self, stack: StackId, value: i64) {
+    fn sample(&mut self, stack: StackId, labels: &[SampleLabel<'a>], value: i64) {
         let frames = self.table.stack(stack).unwrap_or_default();
         let frames = self.pgo.map_or(frames, |pgo| pgo.trim(self.table, frames));
         let has_leaf_lines = self.pgo.is_none_or(|pgo| !pgo.aggregate_callees);
@@ -161,7 +203,8 @@ impl<'a> Export<'a> {
             }
         }
         if self.pgo.is_none() {
-            self.builder.sample(self.stack.iter().copied(), [], &[value]);
+            self.builder
+                .sample(self.stack.iter().copied(), labels.iter().copied(), &[value]);
             return;
         }
         let sum = self.merged.entry(self.stack.clone()).or_default();

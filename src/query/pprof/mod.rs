@@ -4,5 +4,6 @@
 
 pub(in crate::query) mod export;
 mod file_mappings;
+mod labelled;
 mod nodes;
 mod pgo;

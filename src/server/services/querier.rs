@@ -103,6 +103,7 @@ impl QuerierService for Querier {
             }
             ProfileFormat::Tree => response.tree = tree(&self.0, tenants, query, max_nodes).await?,
             ProfileFormat::Pprof => {
+                query.numeric_labels = self.0.numeric_labels(tenants);
                 let profile = self.0.engine.merge_profile(tenants, query, message).await?;
                 response.pprof = Some(querier::PprofProfile { profile: Some(profile) });
             }
@@ -173,6 +174,7 @@ impl QuerierService for Querier {
             trace_ids: request.trace_id_selector,
         };
         selectors.apply_to(&mut query)?;
+        query.numeric_labels = self.0.numeric_labels(tenants);
         match call.codec {
             Codec::Json => Ok(self.0.engine.merge_profile(tenants, query, message).await?.into()),
             Codec::Proto => {

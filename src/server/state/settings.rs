@@ -64,8 +64,15 @@ impl Settings {
 }
 
 /// Returns the limits of profiles by key of the configuration file.
-pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 18] {
-    let [series, sample_types, defaults, as_they_are, max_sessions] = rules_values(limits);
+pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 19] {
+    let [
+        series,
+        sample_types,
+        defaults,
+        as_they_are,
+        max_sessions,
+        numeric_labels,
+    ] = rules_values(limits);
     let mib = |bytes: u64| Value::from(bytes as f64 / f64::from(1 << 20));
     let time = |length: Duration| Value::from(duration::format(length));
     [
@@ -93,6 +100,7 @@ pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 18] {
             limits.max_label_names_per_series.into(),
         ),
         ("limits.max_sessions_per_series", max_sessions),
+        ("limits.numeric_sample_labels", numeric_labels),
         ("limits.max_global_series_per_tenant", limits.max_active_series.into()),
         ("limits.ingestion_rate_mb", mib(limits.ingestion_rate_bytes)),
         ("limits.ingestion_burst_size_mb", mib(limits.ingestion_burst_bytes)),
@@ -106,8 +114,9 @@ pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 18] {
 }
 
 /// Returns the relabel rules: the rules for series, the rules for sample types, the position of the default rules,
-/// whether label names stay unsanitized, and the maximum number of sessions of a series.
-fn rules_values(limits: &Limits) -> [Value; 5] {
+/// whether label names stay unsanitized, the maximum number of sessions of a series, and the numeric labels that become
+/// labels of series.
+fn rules_values(limits: &Limits) -> [Value; 6] {
     let written = limits.rules.as_ref().map(|rules| rules.written().clone());
     let written = written.unwrap_or_default();
     // Texts and numbers can always be written as JSON.
@@ -119,6 +128,7 @@ fn rules_values(limits: &Limits) -> [Value; 5] {
         defaults,
         (!written.sanitize).into(),
         written.max_sessions.map_or(0, NonZeroU32::get).into(),
+        written.numeric_labels.into(),
     ]
 }
 

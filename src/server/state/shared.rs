@@ -24,7 +24,7 @@ use alluvium_base::BoxFuture;
 use alluvium_base::bytes::ByteBudget;
 use alluvium_base::pressure::{MemoryPart, MemoryPressure};
 use alluvium_profile::sink::Receiver;
-use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
+use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId, Tenants};
 use alluvium_wire::connect::{Code, ConnectError};
 use alluvium_wire::service::Memory;
 
@@ -185,6 +185,13 @@ impl ServerState {
     /// Returns the reason why clients should send nothing at the moment, or `None` if the server is ready.
     pub(crate) fn not_ready(&self) -> Option<String> {
         self.readiness.reason().or_else(|| self.store.unavailable())
+    }
+
+    /// Returns the names of the numeric labels of samples that the store keeps for any of these tenants.
+    pub(crate) fn numeric_labels(&self, tenants: &Tenants) -> Vec<String> {
+        let limits = tenants.iter().map(|tenant| self.store.limits(tenant));
+        let names = limits.filter_map(|limits| Some(limits.rules.as_ref()?.numeric_labels().to_vec()));
+        names.flatten().collect()
     }
 
     /// Returns the budget for responses. The listener also charges to it the bytes that clients have not read yet.

@@ -2,8 +2,8 @@
 //! write-ahead log.
 //!
 //! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
-//! matches Pyroscope: `service_name` defaults to `unknown_service`, and text labels of samples become labels of series.
-//! The tenant's relabel rules are applied, and Go's shape type
+//! matches Pyroscope: `service_name` defaults to `unknown_service`, and text labels of samples become labels of series
+//! (numeric labels only if the tenant's rules name them). The tenant's relabel rules are applied, and Go's shape type
 //! parameters are removed from names. The order of the steps is Pyroscope's: limits of the profile, rules for sample
 //! types, limit of sessions, split by labels of samples, rules for series, limits of labels, sanitising of label names.
 //! A profile with any error is refused as a whole. The size to which a profile expands has separate [`bounds`],

@@ -1,7 +1,8 @@
-//! Splits the samples of a profile into series by their text labels, and moves span and trace ids into links.
+//! Splits the samples of a profile into series by their labels, and moves span and trace ids into links.
 //!
-//! Labels of the profile's series take precedence over labels of a sample. Numeric labels and private labels (`__`) do
-//! not become labels of a series.
+//! Labels of the profile's series take precedence over labels of a sample. Private labels (`__`) do not become labels
+//! of a series. Numeric labels do so only if the tenant's rules name them, because numbers such as the sizes of a heap
+//! profile would make a series of nearly every sample.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::store::ingest::bounds;
 use crate::store::ingest::prepared::{Link, Samples, SeriesRows};
 use crate::store::ingest::texts::Spans;
 use crate::store::rules::limits::{Limits, Rejection};
+use crate::store::rules::relabel_rules::RelabelRules;
 use alluvium_profile::pprof::{Profile, SampleLabel};
 use alluvium_profile::{Labels, SeriesId};
 
@@ -32,10 +34,11 @@ pub(super) fn split(
         samples: Samples::All(count),
         columns: None,
     };
+    let numbers = Numbers::of(profile, limits);
     if !profile
         .labels
         .iter()
-        .any(|label| matches!(label, SampleLabel::Text(..)))
+        .any(|label| matches!(label, SampleLabel::Text(..)) || numbers.text(label).is_some())
     {
         return Ok((vec![series_rows(base)], Vec::new()));
     }
@@ -58,7 +61,11 @@ pub(super) fn split(
         let labels = profile.labels_of(sample as usize);
         pairs.clear();
         for label in labels {
-            if let SampleLabel::Text(name, value) = label
+            let pair = match label {
+                SampleLabel::Text(name, value) => Some((*name, *value)),
+                SampleLabel::Number(name, ..) => numbers.text(label).map(|text| (*name, text)),
+            };
+            if let Some((name, value)) = pair
                 && !is_link(label)
                 && !name.starts_with("__")
                 && !name.is_empty()
@@ -105,6 +112,40 @@ pub(super) fn split(
         });
     }
     Ok((series, links))
+}
+
+/// The texts of the numbers that become values of labels.
+struct Numbers<'l> {
+    /// Names of the labels.
+    names: &'l [String],
+    texts: HashMap<i64, String>,
+}
+
+impl<'l> Numbers<'l> {
+    fn of(profile: &Profile<'_>, limits: &'l Limits) -> Self {
+        let mut numbers = Self {
+            names: limits.rules.as_deref().map_or(&[], RelabelRules::numeric_labels),
+            texts: HashMap::new(),
+        };
+        let kept = profile.labels.iter().filter_map(|label| numbers.kept(label));
+        numbers.texts = kept.map(|number| (number, number.to_string())).collect();
+        numbers
+    }
+
+    /// Returns the number of a label that becomes a label of a series. Like Go's pprof library, this takes 0 without a
+    /// unit as no number.
+    fn kept(&self, label: &SampleLabel<'_>) -> Option<i64> {
+        match label {
+            SampleLabel::Number(name, number, unit) if *number != 0 || !unit.is_empty() => {
+                self.names.iter().any(|kept| kept == name).then_some(*number)
+            }
+            _ => None,
+        }
+    }
+
+    fn text(&self, label: &SampleLabel<'_>) -> Option<&str> {
+        self.texts.get(&self.kept(label)?).map(String::as_str)
+    }
 }
 
 fn text_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> usize {

@@ -150,6 +150,30 @@ fn text_labels_of_samples_make_series_and_ids_stay_on_samples() {
 }
 
 #[test]
+fn numbers_of_samples_become_labels_if_the_rules_name_them() {
+    let number = |name, number| SampleLabel::Number(name, number, "");
+    let labels = vec![
+        vec![number("thread_id", 7), number("bytes", 512)],
+        vec![number("thread_id", -1), SampleLabel::Text("route", "/")],
+        vec![number("thread_id", 0)],
+        vec![number("thread_id", 7), number("service_name", 7)],
+    ];
+    let raw = raw(LABELS, &profile(&["f"], &[1, 2, 4, 8], labels));
+    let limits = ruled(serde_json::json!({"numeric_labels": ["thread_id", "service_name"]}));
+    let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    let expected = [
+        (r#"{route="/", service_name="shop", thread_id="-1"}"#, 2),
+        (r#"{service_name="shop", thread_id="7"}"#, 9),
+        (r#"{service_name="shop"}"#, 4),
+    ];
+    assert_eq!(
+        rows(&prepare(&raw, NOW_MS, &limits).unwrap()),
+        expected.map(|(labels, sum)| format!("{labels} {cpu}: {sum}"))
+    );
+    assert_eq!(prepare(&raw, NOW_MS, &Limits::default()).unwrap().series.len(), 2);
+}
+
+#[test]
 fn a_profile_of_several_series_has_an_id_even_if_its_sender_set_none() {
     let routes = |second| {
         vec![

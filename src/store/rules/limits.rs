@@ -43,8 +43,8 @@ pub struct Limits {
     /// `max_global_series_per_tenant`: number of series that may be active at the same time. No limit by default.
     pub max_active_series: usize,
     /// `ingestion_relabeling_rules`, `ingestion_relabeling_default_rules_position`, `sample_type_relabeling_rules`,
-    /// `disable_label_sanitization` and `max_sessions_per_series`. With `None`, only Pyroscope's default rules apply,
-    /// and series have no session id.
+    /// `disable_label_sanitization`, `max_sessions_per_series` and `numeric_sample_labels`. With `None`, only
+    /// Pyroscope's default rules apply, and series have neither session ids nor numeric labels.
     pub rules: Option<Arc<RelabelRules>>,
 }
 

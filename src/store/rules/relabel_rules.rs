@@ -1,5 +1,5 @@
 //! The relabel rules of a tenant, for the labels of its series and for the sample types of its profiles. The rules also
-//! contain the settings for the sanitisation of label names and for the number of sessions of a series.
+//! contain the settings for the sanitisation of label names, the number of sessions of a series, and numeric labels.
 //!
 //! In: the text of the rules, from the limits of a configuration or from a record of the log. Out: compiled rules. The
 //! log stores the text with each profile, so that a replay produces the same rows under another configuration. `ingest`
@@ -97,6 +97,10 @@ pub(crate) struct RulesText {
     /// `max_sessions_per_series`. With `None`, which is not written to the log, series have no session id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_sessions: Option<NonZeroU32>,
+    /// `numeric_sample_labels`: names of the numeric labels of samples that become labels of series. An empty list is
+    /// not written to the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) numeric_labels: Vec<String>,
 }
 
 /// The reason why rules cannot be used.
@@ -145,7 +149,7 @@ impl RelabelRules {
     /// Compiles rules. Returns `None` if only the default rules apply.
     pub(crate) fn new(written: RulesText) -> Result<Option<Arc<Self>>, RulesError> {
         let has_rules = !written.series.is_empty() || !written.sample_types.is_empty();
-        let has_settings = written.sanitize || written.max_sessions.is_some();
+        let has_settings = written.sanitize || written.max_sessions.is_some() || !written.numeric_labels.is_empty();
         if !has_rules && !has_settings && written.defaults != DefaultRules::Disabled {
             return Ok(None);
         }
@@ -190,6 +194,11 @@ impl RelabelRules {
     /// Returns the limit of the sessions of a series. With `None`, series have no session id.
     pub(crate) fn max_sessions(&self) -> Option<NonZeroU32> {
         self.written.max_sessions
+    }
+
+    /// Returns the names of the numeric labels of samples that become labels of series.
+    pub(crate) fn numeric_labels(&self) -> &[String] {
+        &self.written.numeric_labels
     }
 
     /// Compiles rules from a text of the log.
@@ -275,6 +284,7 @@ mod tests {
             sample_types: vec![drop_of(TYPE, "alloc_.*")],
             sanitize: true,
             max_sessions: NonZeroU32::new(3),
+            numeric_labels: vec!["thread_id".to_owned()],
         };
         let rules = RelabelRules::new(written.clone()).unwrap().unwrap();
         let mut known = KnownRules::default();
@@ -298,13 +308,20 @@ mod tests {
         };
         let rules = RelabelRules::new(sessions).unwrap().unwrap();
         assert!(rules.text().contains("\"max_sessions\":1"));
-        // The texts of rules without a limit of sessions are those of older programs.
+        let numbers = RulesText {
+            numeric_labels: vec!["bytes".to_owned()],
+            ..RulesText::default()
+        };
+        let rules = RelabelRules::new(numbers).unwrap().unwrap();
+        assert_eq!(rules.numeric_labels(), ["bytes"]);
+        // The texts of rules without these settings are those of older programs.
         let sanitizes = RulesText {
             sanitize: true,
             ..RulesText::default()
         };
         let rules = RelabelRules::new(sanitizes).unwrap().unwrap();
         assert!(!rules.text().contains("max_sessions"), "{}", rules.text());
+        assert!(!rules.text().contains("numeric_labels"), "{}", rules.text());
         for (defaults, is_set) in [(DefaultRules::Last, false), (DefaultRules::Disabled, true)] {
             let written = RulesText {
                 defaults,

@@ -2,7 +2,8 @@
 //!
 //! In: a parsed request. Out: a gzip-compressed pprof profile with every sample type of the merged profiles. The sample
 //! types have the same order as in Go's own profiles, so that `go tool pprof` shows the usual type. Each sample type
-//! requires a separate query. Equal stacks become one sample.
+//! requires a separate query. Equal stacks become one sample. If only one id is requested, samples have the labels with
+//! which they were sent.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -153,11 +154,13 @@ async fn merged(
     selection
         .types
         .sort_by_key(|of_type| sample_type_place(&of_type.sample_type));
+    let numeric_labels = state.numeric_labels(tenants);
     let mut parts: Vec<Vec<u8>> = Vec::with_capacity(selection.types.len());
     let mut bytes = 0;
     for of_type in &selection.types {
         let mut query = StackQuery::new(of_type.clone(), selection.matchers.clone(), selection.range);
         query.profile_ids.clone_from(&selection.ids);
+        query.numeric_labels.clone_from(&numeric_labels);
         let part = state.engine.merge_profile(tenants, query, pprof::encode).await?;
         bytes += part.len();
         if bytes > MAX_BYTES {
