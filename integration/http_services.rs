@@ -354,9 +354,12 @@ async fn a_file_is_looked_at_and_compared_without_being_kept() {
     assert_eq!(call(&site.server, route, "one", &json!({})).await, (200, json!({})));
 
     let route = "/adhocprofiles.v1.AdHocProfileService/Upload";
-    let (_, kept) = call(&site.server, route, "one", &file("text", b"main;work 3\n")).await;
-    let (status, again) = look(&format!("id={}", kept["id"].as_str().unwrap()), b"").await;
-    assert_eq!((status, &again["flamegraph"]["total"]), (200, &json!("3")), "{again}");
+    for kept_file in [b"main;work 3\n".to_vec(), pprof::gzip(b"main;work 3\n")] {
+        let (status, kept) = call(&site.server, route, "one", &file("text", &kept_file)).await;
+        assert_eq!(status, 200, "{kept}");
+        let (status, again) = look(&format!("id={}", kept["id"].as_str().unwrap()), b"").await;
+        assert_eq!((status, &again["flamegraph"]["total"]), (200, &json!("3")), "{again}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

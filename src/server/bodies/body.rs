@@ -88,6 +88,18 @@ impl Intake {
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
+    /// Decompresses an upload that was received earlier, as [`Intake::read_upload`] decompresses a body without
+    /// `Content-Encoding`.
+    pub(crate) async fn unpack_upload(
+        &self,
+        upload: ReceivedBody,
+        limit: BodyLimit,
+        is_packed: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<ReceivedBody, ConnectError> {
+        let compression = Compression::Identity.or_packed(&upload.bytes, is_packed);
+        self.unpack(compression, upload, limit.unpacked_bytes).await
+    }
+
     /// Builds a value from a body, or from a value that was built from the body. `weigh` computes the maximum memory
     /// that the value needs, or returns an error. `make` builds the value. `work_bytes` is the maximum number of bytes
     /// that `weigh` or `make` processes.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::server::bodies::body::Charge;
+use crate::server::bodies::body::{Charge, ReceivedBody};
 use crate::server::bodies::workers::LARGE_WORK;
 use crate::server::routes::ingest::{now_nanos, read_upload};
 use crate::server::state::shared::ServerState;
@@ -18,7 +18,7 @@ use alluvium_profile::pprof::{self, Profile};
 use alluvium_profile::{DecodedProfile, ProfileType, TenantId};
 use alluvium_wire::byte_order::is_marked;
 use alluvium_wire::connect::ConnectError;
-use alluvium_wire::ingest::IngestQuery;
+use alluvium_wire::ingest::{self, IngestQuery};
 
 /// Maximum number of frames in the stacks of a tree, including repeated frames.
 const MAX_FRAMES: usize = 1 << 20;
@@ -33,12 +33,21 @@ pub(super) struct OpenedFile {
     charge: Charge,
 }
 
-/// Reads a file. The values of a text format are not scaled. A profile without a time receives the current time.
+/// Reads a file. A file in gzip is decompressed first if its format does not do so itself. The values of a text format
+/// are not scaled. A profile without a time receives the current time.
 pub(super) async fn open(
     state: &ServerState,
     tenant: &TenantId,
-    (file, charge): (Bytes, Charge),
+    (bytes, charge): (Bytes, Charge),
 ) -> Result<OpenedFile, ConnectError> {
+    let any_format = IngestQuery::parse("name=adhoc", now_nanos())?;
+    let is_packed = |body: &[u8]| ingest::is_packed(&any_format, "", body);
+    let file = ReceivedBody { bytes, charge };
+    let file = state
+        .intake
+        .unpack_upload(file, state.options.limits.push(), is_packed)
+        .await?;
+    let ReceivedBody { bytes: file, charge } = file;
     // With the default sample rate, each sample of a text would count as 10 ms.
     let is_text = is_marked(&file) || !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
     let query = if is_text {
