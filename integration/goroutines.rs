@@ -135,6 +135,13 @@ async fn a_go_program_dumps_its_goroutines_for_those_who_may_ask() {
     }
     let (success, _, errors) = run(&["goroutines", "prometheus", "--collector", &page]);
     assert!(!success && errors.contains("HTTP status 401"), "{errors}");
+    let wrong_path = format!("{url}/nowhere");
+    for arguments in [&[][..], &["x", "--component", COMPONENT]] {
+        let collector = ["goroutines", "--collector", &wrong_path];
+        let known = ["--username", "u", "--password-file", &password];
+        let (success, _, errors) = run(&[&collector[..], &known, arguments].concat());
+        assert!(!success && errors.contains("is not the URL of a collector"), "{errors}");
+    }
 
     let request = async |method: &str, path: &str, target: &str, headers: &[(&str, &str)]| {
         let query: String = url::form_urlencoded::byte_serialize(target.as_bytes()).collect();

@@ -70,10 +70,14 @@ pub struct CollectorArgs {
 pub(crate) async fn run(args: GoroutinesArgs) -> anyhow::Result<()> {
     let collector = Collector::new(&args.collector)?;
     let targets = match &args.component {
-        Some(id) => match collector.targets(id).await? {
-            Some(targets) => targets,
-            None => bail!("the collector has no component `{id}`"),
-        },
+        Some(id) => {
+            if let Some(targets) = collector.targets(id).await? {
+                targets
+            } else {
+                collector.components().await?;
+                bail!("the collector has no component `{id}`")
+            }
+        }
         None => collector.all_targets().await?,
     };
     if targets.is_empty() {
@@ -102,6 +106,9 @@ fn list(targets: &[DumpTarget]) -> anyhow::Result<()> {
     let table = table::from_json(&serde_json::to_vec(targets)?)?;
     output::write_text(table.as_bytes())
 }
+
+/// Path of the list of components.
+const COMPONENTS: &str = "components";
 
 /// A client of a collector.
 struct Collector {
@@ -139,14 +146,30 @@ impl Collector {
         Ok(component.map(|component| dump_targets::read(id, &component)))
     }
 
+    /// Returns the components outside of modules. Every collector has this list, so its absence means that the URL is
+    /// not that of a collector.
+    async fn components(&self) -> anyhow::Result<Value> {
+        let components = self.get(COMPONENTS).await?;
+        components.with_context(|| {
+            format!(
+                "--collector `{}` is not the URL of a collector: HTTP status 404 for its list of components",
+                self.base
+            )
+        })
+    }
+
     /// Returns the ids of the components that may scrape goroutines, including those in modules.
     async fn scrape_components(&self) -> anyhow::Result<Vec<String>> {
         let mut ids = Vec::new();
-        let mut paths = vec!["components".to_owned(), "remotecfg/components".to_owned()];
+        let mut paths = vec![COMPONENTS.to_owned(), "remotecfg/components".to_owned()];
         let mut modules = 0;
         while let Some(path) = paths.pop() {
+            let components = match path.as_str() {
+                COMPONENTS => Some(self.components().await?),
+                _ => self.get(&path).await?,
+            };
             // A module may have disappeared since the request for the list that contains it.
-            let Some(components) = self.get(&path).await? else {
+            let Some(components) = components else {
                 continue;
             };
             for component in components.as_array().into_iter().flatten() {
