@@ -35,6 +35,7 @@ pub(super) fn group_by_service<'m>(
     let mut groups: Vec<Group<'m>> = Vec::new();
     // Many samples may refer to one long service name, which `Strings` recognises by its address.
     let mut services = Strings::default();
+    let common = services.index(common_service);
     let mut indices: HashMap<Option<i64>, usize> = HashMap::new();
     for sample in &profile.samples {
         let service = if dictionary.has_services() {
@@ -42,37 +43,26 @@ pub(super) fn group_by_service<'m>(
         } else {
             None
         };
-        let key = service.map(|service| services.index(service));
+        // Samples that name the common service belong to the group of samples that name none.
+        let key = service
+            .map(|service| services.index(service))
+            .filter(|key| *key != common);
         let index = if let Some(index) = indices.get(&key) {
             *index
         } else {
             budget.take(1, GROUP_BYTES)?;
-            let service = service.filter(|service| *service != common_service);
-            let index = index_for(service, &mut groups);
-            indices.insert(key, index);
-            index
+            groups.push(Group {
+                service: service.filter(|_| key.is_some()),
+                samples: Vec::new(),
+            });
+            indices.insert(key, groups.len() - 1);
+            groups.len() - 1
         };
         if let Some(group) = groups.get_mut(index) {
             group.samples.push(sample);
         }
     }
     Ok(groups)
-}
-
-/// Returns the index of the group for the samples of a service that occurs for the first time. Samples that name the
-/// common service belong to the group of samples that name none.
-fn index_for<'m>(service: Option<&'m str>, groups: &mut Vec<Group<'m>>) -> usize {
-    let common_group = || groups.iter().position(|group| group.service.is_none());
-    if service.is_none()
-        && let Some(index) = common_group()
-    {
-        return index;
-    }
-    groups.push(Group {
-        service,
-        samples: Vec::new(),
-    });
-    groups.len() - 1
 }
 
 fn service_of<'m>(sample: &Sample, dictionary: &Dictionary<'m>) -> Result<Option<&'m str>, ExportError> {
