@@ -135,6 +135,22 @@ impl Prefix {
     }
 }
 
+/// Returns the prefix and the bytes of the only message of a body. Fails if the body has less or more than one message.
+pub fn only_message(body: &[u8]) -> Result<(Prefix, &[u8]), ConnectError> {
+    let (prefix, message) = body
+        .split_first_chunk()
+        .ok_or_else(|| ConnectError::invalid("the body ends before its message"))?;
+    let prefix = Prefix::read(*prefix)?;
+    if prefix.length as usize != message.len() {
+        return Err(ConnectError::invalid(format!(
+            "the message has {} bytes, but its prefix announces {}",
+            message.len(),
+            prefix.length
+        )));
+    }
+    Ok((prefix, message))
+}
+
 #[cfg(test)]
 mod tests {
     use http::HeaderName;
@@ -206,5 +222,16 @@ mod tests {
         assert_eq!(prefix.to_bytes(), [1, 1, 2, 3, 4]);
         assert_eq!(Prefix::read(prefix.to_bytes()).unwrap(), prefix);
         assert_eq!(Prefix::read([2, 0, 0, 0, 0]).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn a_body_has_exactly_one_message() {
+        let body = [0, 0, 0, 0, 2, 7, 8];
+        let (prefix, message) = only_message(&body).unwrap();
+        assert_eq!((prefix.is_compressed, message), (false, &[7, 8][..]));
+        assert!(only_message(&[0; PREFIX_BYTES]).unwrap().1.is_empty());
+        for wrong in [&body[..4], &body[..6], &[&body[..], &[0]].concat()] {
+            assert_eq!(only_message(wrong).unwrap_err().status, 400, "{wrong:?}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use prost::Message as _;
 use crate::call::{CallError, Caller, retry_after};
 use crate::client::read_beginning;
 use crate::connect::{Code, Codec, Compression, ConnectError};
-use crate::grpc::{PREFIX_BYTES, Prefix};
+use crate::grpc::{Prefix, only_message};
 use crate::grpc_status;
 use crate::otlp::messages::ExportProfilesServiceResponse;
 use crate::otlp::{EXPORT_ROUTE, content_type};
@@ -171,13 +171,10 @@ async fn send_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
 /// Returns the message of a response without its prefix, decompressed. gRPC servers in Go compress the response like
 /// the request.
 fn open_message(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, ConnectError> {
-    let Some((prefix, rest)) = body.split_first_chunk::<PREFIX_BYTES>() else {
+    if body.is_empty() {
         return Ok(Bytes::new());
-    };
-    let prefix = Prefix::read(*prefix)?;
-    let Some(message) = rest.get(..prefix.length as usize) else {
-        return Err(ConnectError::invalid("the response ends before its message"));
-    };
+    }
+    let (prefix, message) = only_message(body)?;
     if !prefix.is_compressed {
         return Ok(body.slice_ref(message));
     }

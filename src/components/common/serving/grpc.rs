@@ -12,7 +12,7 @@ use http::{HeaderMap, Version};
 use crate::common::serving::intake::{Intake, TakenBody};
 use alluvium_admin::grpc;
 use alluvium_wire::connect::{self, Code, Codec, Compression, ConnectError};
-use alluvium_wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers};
+use alluvium_wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers, only_message};
 use alluvium_wire::grpc_status;
 use alluvium_wire::proto::health::{HealthCheckRequest, HealthCheckResponse, ServingStatus};
 
@@ -78,7 +78,7 @@ pub(crate) fn unimplemented(request: &Request, reason: &str) -> Response {
 pub(crate) async fn read_message(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<TakenBody, ConnectError> {
     let call = call_headers(headers)?;
     let mut body = intake.read(headers, body, Vec::new()).await?;
-    let prefix = prefix_of(&body.bytes)?;
+    let (prefix, _) = only_message(&body.bytes)?;
     body.bytes = body.bytes.split_off(PREFIX_BYTES);
     let compression = match call.compression {
         _ if !prefix.is_compressed => Compression::Identity,
@@ -89,22 +89,6 @@ pub(crate) async fn read_message(intake: &Intake, headers: &HeaderMap, body: Bod
         named => named,
     };
     intake.unpack(compression, body).await
-}
-
-/// Reads the prefix before the only message of a body, and checks the length in it.
-fn prefix_of(body: &[u8]) -> Result<Prefix, ConnectError> {
-    let (prefix, message) = body
-        .split_first_chunk()
-        .ok_or_else(|| ConnectError::invalid("the body ends before its message"))?;
-    let prefix = Prefix::read(*prefix)?;
-    if prefix.length as usize != message.len() {
-        return Err(ConnectError::invalid(format!(
-            "the message has {} bytes, but its prefix announces {}",
-            message.len(),
-            prefix.length
-        )));
-    }
-    Ok(prefix)
 }
 
 fn success(message: &[u8]) -> Response {
