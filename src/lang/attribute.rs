@@ -29,6 +29,14 @@ pub trait FromValue: Sized {
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(pub Arc<str>);
 
+impl Secret {
+    /// Returns the text without the line breaks at its end. The content of a file usually ends with a line break, which
+    /// is not part of the secret. Spaces are part of it.
+    pub fn without_line_break(&self) -> &str {
+        self.0.trim_end_matches(['\r', '\n'])
+    }
+}
+
 /// Prints a placeholder instead of the text.
 impl fmt::Debug for Secret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

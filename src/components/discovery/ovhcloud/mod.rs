@@ -239,9 +239,10 @@ impl Ovhcloud {
             Ok::<i64, ApiError>(server_time - Utc::now().timestamp())
         };
         let now = (Utc::now().timestamp() + self.ahead.get_or_try_init(ask).await?).to_string();
-        // The content of a file usually ends with a line break, which is not part of the key.
-        let secret = self.arguments.application_secret.0.0.trim_ascii_end();
-        let consumer = self.arguments.consumer_key.0.0.trim_ascii_end();
+        let secret = self.arguments.application_secret.0.without_line_break();
+        let consumer = self.arguments.consumer_key.0.without_line_break();
+        // The key may also be the content of a file.
+        let application = self.arguments.application_key.0.trim_end_matches(['\r', '\n']);
         let text = format!("{secret}+{consumer}+{}+{url}++{now}", Method::GET);
         let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
         let signature = digest.as_ref().iter().fold("$1$".to_owned(), |mut text, byte| {
@@ -250,7 +251,7 @@ impl Ovhcloud {
         });
         let mut headers = HeaderMap::new();
         for (name, text) in [
-            ("x-ovh-application", &*self.arguments.application_key.0),
+            ("x-ovh-application", application),
             ("x-ovh-consumer", consumer),
             ("x-ovh-timestamp", &now),
             ("x-ovh-signature", &signature),

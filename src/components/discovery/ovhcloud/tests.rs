@@ -110,6 +110,30 @@ async fn servers_are_asked_for_with_signatures() {
     assert!(!error.contains("wrong"), "{error}");
 }
 
+#[tokio::test]
+async fn keys_may_end_with_the_line_break_of_their_file() {
+    let (url, _server) = ovh().await;
+    let targets = async |secret: &str| {
+        let body = Body::new()
+            .text("endpoint", url.join("1.0").unwrap().as_str())
+            .text("application_key", "app\r\n")
+            .with("application_secret", Value::Secret(secret.into()))
+            .with("consumer_key", Value::Secret("consumer\n".into()))
+            .text("service", "vps");
+        let ovhcloud = Ovhcloud::new(&body.arguments(&DEFINITION), &Recorder::context()).unwrap();
+        ovhcloud.targets().await
+    };
+    assert_eq!(targets("hush\n").await.unwrap().len(), 1);
+    // A space is part of the secret, so the signature differs.
+    assert!(
+        targets("hush ")
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("403 Forbidden")
+    );
+}
+
 #[test]
 fn an_unknown_endpoint_is_refused() {
     let error = body("ovh-mars", "vps", "hush").read(&DEFINITION).unwrap_err();

@@ -11,7 +11,6 @@ use crate::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
 use crate::remote::vault::client::{Request, Vault};
 use crate::remote::vault::clouds::{Clouds, IdentityError};
 use crate::remote::vault::vault_error::VaultError;
-use alluvium_lang::attribute::Secret;
 
 /// A way to obtain a token. It contains secrets, so it is never printed.
 pub(super) enum Way {
@@ -44,7 +43,7 @@ pub(super) async fn way(
         Ok(Way::Login(Login { path, body, namespace }))
     };
     if let Some(token_login) = &arguments.token {
-        return Ok(Way::Token(without_line_break(&token_login.token).to_owned()));
+        return Ok(Way::Token(token_login.token.without_line_break().to_owned()));
     }
     if let Some(role) = &arguments.approle {
         let secret = secret_id(role, vault, unwrapped).await?;
@@ -91,7 +90,7 @@ pub(super) async fn way(
         return login(
             mount_path,
             &format!("login/{username}"),
-            json!({ "password": without_line_break(password) }),
+            json!({ "password": password.without_line_break() }),
         );
     }
     if let Some(custom) = &arguments.custom {
@@ -105,20 +104,16 @@ pub(super) async fn way(
     Err(VaultError::NoLogin)
 }
 
-fn without_line_break(secret: &Secret) -> &str {
-    secret.0.trim_end_matches(['\r', '\n'])
-}
-
 async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>) -> Result<String, VaultError> {
     if !role.wrapping_token {
-        return Ok(without_line_break(&role.secret).to_owned());
+        return Ok(role.secret.without_line_break().to_owned());
     }
     if let Some(known) = unwrapped {
         return Ok(known.clone());
     }
     let request = Request {
         path: "sys/wrapping/unwrap",
-        token: without_line_break(&role.secret),
+        token: role.secret.without_line_break(),
         body: Some(json!({})),
         namespace: None,
     };
