@@ -21,12 +21,14 @@ use alluvium_wire::grpc::PREFIX_BYTES;
 
 mod arguments;
 mod metrics;
+mod receipt;
 mod routes;
 #[cfg(test)]
 mod tests;
 
 use arguments::ReceiverArguments;
 use metrics::ReceiverMetrics;
+use receipt::ReceiptTimes;
 use routes::Handlers;
 
 /// Timeout for reading a body.
@@ -53,6 +55,8 @@ struct Receive {
     serving: Mutex<Serving>,
     /// Wakes the run loop after a change of the ports or the limits.
     changed: Notify,
+    /// Dates profiles without a time, also if a client repeats a request on the other port.
+    receipt: Arc<ReceiptTimes>,
 }
 
 /// The open ports, and the arguments with which they were opened.
@@ -76,6 +80,7 @@ fn build(
         fanout: Arc::new(fanout),
         serving: Mutex::new(serving),
         changed: Notify::new(),
+        receipt: Arc::default(),
     }))
 }
 
@@ -120,6 +125,7 @@ impl Receive {
             metrics: self.metrics.clone(),
             intake: Intake::new(budget.clone(), max_body, READ_WITHIN),
             answer_within: ANSWER_WITHIN,
+            receipt: self.receipt.clone(),
         };
         let mut routers = Vec::new();
         if let (Some(port), Some(grpc)) = (&serving.grpc, &serving.arguments.grpc) {

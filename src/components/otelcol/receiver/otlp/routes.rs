@@ -14,11 +14,13 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::common::passing::fanout::Fanout;
 use crate::common::serving::grpc;
 use crate::common::serving::intake::{Intake, TakenBody};
 use crate::otelcol::receiver::otlp::metrics::ReceiverMetrics;
+use crate::otelcol::receiver::otlp::receipt::ReceiptTimes;
 use alluvium_profile::{RawProfile, RefusedProfile, pprof};
 use alluvium_wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
 use alluvium_wire::grpc_status;
@@ -38,6 +40,8 @@ pub(super) struct Handlers {
     pub intake: Intake,
     /// Maximum time from the end of a request body to the response.
     pub answer_within: Duration,
+    /// Dates profiles without a time.
+    pub receipt: Arc<ReceiptTimes>,
 }
 
 /// Returns the routes of the HTTP port.
@@ -119,7 +123,8 @@ impl Handlers {
     async fn take(&self, codec: Codec, body: TakenBody) -> Result<ExportProfilesServiceResponse, ConnectError> {
         let (bytes, _held) = body.split();
         let mut weighed = self.intake.take(otlp::weight(codec, &bytes)?)?;
-        let read = tokio::task::spawn_blocking(move || read(codec, bytes)).await;
+        let receipt = self.receipt.clone();
+        let read = tokio::task::spawn_blocking(move || read(codec, bytes, &receipt)).await;
         let read = read.map_err(|error| ConnectError::new(Code::Internal, format!("the decoder panicked: {error}")))?;
         let (profiles, outcome) = read?;
         weighed.keep(profiles.iter().map(|profile| profile.pprof.len()).sum());
@@ -146,9 +151,11 @@ impl Handlers {
 }
 
 /// Reads a request and converts its profiles to compressed pprof.
-fn read(codec: Codec, bytes: Bytes) -> Result<(Vec<RawProfile>, ExportOutcome), ConnectError> {
-    let request: ExportProfilesServiceRequest = connect::decode(codec, bytes)?;
-    let (profiles, outcome) = ExportBatch::read(&request, now_nanos())?.split();
+fn read(codec: Codec, bytes: Bytes, receipt: &ReceiptTimes) -> Result<(Vec<RawProfile>, ExportOutcome), ConnectError> {
+    let hash = xxh3_128(&bytes);
+    let mut request: ExportProfilesServiceRequest = connect::decode(codec, bytes)?;
+    receipt.date(&mut request, hash, now_nanos());
+    let (profiles, outcome) = ExportBatch::read(&request, 0)?.split();
     let profiles = profiles.into_iter().map(|profile| {
         let (raw, _) = profile.into_parts();
         RawProfile {
@@ -159,7 +166,7 @@ fn read(codec: Codec, bytes: Bytes) -> Result<(Vec<RawProfile>, ExportOutcome), 
     Ok((profiles.collect(), outcome))
 }
 
-fn now_nanos() -> i64 {
+fn now_nanos() -> u64 {
     let unix_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(unix_time.as_nanos()).unwrap_or(i64::MAX)
+    u64::try_from(unix_time.as_nanos()).unwrap_or(u64::MAX)
 }
