@@ -5,7 +5,8 @@
     clippy::expect_used,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a test reports by a panic, and its output is for the person who runs it"
+    clippy::disallowed_methods,
+    reason = "a test reports by a panic, its output is for a person, and its requests need no client of ours"
 )]
 
 #[cfg(feature = "server")]

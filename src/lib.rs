@@ -7,6 +7,11 @@
 //! layers are modules of this crate. `docs/architecture.md` describes all layers. A test in `integration/tidy` checks
 //! which layers may import which others.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests send requests with a plain client")
+)]
+
 #[cfg(feature = "server")]
 pub mod query;
 #[cfg(feature = "server")]

@@ -6,7 +6,12 @@
 //! prints one JSON document for each step of a mode; `soak` also prints one for every ten seconds. Only `POST /flush`
 //! is specific to Alluvium, and other servers may refuse it. `docs/benchmarks.md` lists the command for each figure.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a bench prints its results, and its requests need no client of ours"
+)]
 
 mod ask;
 mod growth;

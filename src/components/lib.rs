@@ -3,6 +3,11 @@
 //! [`ALL`] lists all components. Components do not import each other. [`common`] contains the code that they share. To
 //! remove a component, delete its folder, the `mod` line in the parent module, and the line in [`ALL`].
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests send requests with a plain client")
+)]
+
 use alluvium_pipeline::component::AnyDefinition;
 
 pub mod common;

@@ -3,6 +3,11 @@
 //! In: bytes and headers. Out: profiles, queries, responses, and errors with their codes. The layer has no routes (they
 //! are in `server`), no storage, and no sockets except those of the clients.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests send requests with a plain client")
+)]
+
 pub mod at_time;
 pub mod byte_order;
 pub mod call;

@@ -169,8 +169,8 @@ impl Issuer {
 
     async fn request_keys(&self) -> Result<Keys, FetchError> {
         let request = self.client.get(self.options.jwks_url.clone()).await?;
-        let response = request.send().await;
-        let response = response.map_err(|error| FetchError::Request(Box::new(error.without_url())))?;
+        let response = self.client.client().send(request).await;
+        let response = response.map_err(|error| FetchError::Request(Box::new(error)))?;
         if !response.status().is_success() {
             return Err(FetchError::Status(response.status()));
         }

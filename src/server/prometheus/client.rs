@@ -13,7 +13,7 @@ use url::Url;
 use crate::server::prometheus::range_query::RangeQuery;
 use alluvium_profile::Tenants;
 use alluvium_wire::call::TENANT_HEADER;
-use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_decoded};
+use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Secret, read_decoded};
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// Maximum size of a response in bytes.
@@ -107,10 +107,9 @@ impl Prometheus {
         if let Some(tenants) = tenants {
             request = request.header(TENANT_HEADER, tenants.to_string());
         }
-        let response = request.send().await.map_err(|error| {
-            let error = error.without_url();
-            unavailable(format!("cannot send the query to Prometheus: {}", error_chain(&error)))
-        })?;
+        let response = self.client.client().send(request).await;
+        let response =
+            response.map_err(|error| unavailable(format!("cannot send the query to Prometheus: {error}")))?;
         let status = response.status().as_u16();
         let body = read_decoded(response, MAX_RESPONSE_BYTES).await.map_err(|error| {
             ConnectError::new(
