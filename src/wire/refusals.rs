@@ -4,6 +4,8 @@
 //! error of a failed call. Other servers send no such detail. From their error messages, the module reads only the ids
 //! of the refused profiles.
 
+use std::collections::BTreeSet;
+
 use prost::{Enumeration, Message};
 
 use crate::call::CallError;
@@ -12,6 +14,9 @@ use alluvium_profile::{RawProfile, SinkError, SinkErrorKind};
 
 /// Name of the detail's type. Pyroscope has no such detail.
 const TYPE_NAME: &str = "push.v1.PushRefusals";
+
+/// Text before the index of each refused series in an error message of Pyroscope.
+const REFUSED_SERIES: &str = "push series with index ";
 
 /// Maximum total length in bytes of the messages in a detail, because gRPC sends the detail as a header. The error text
 /// contains all messages.
@@ -99,6 +104,25 @@ pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refuse
         Some(detail) => from_detail(detail, profiles.len()),
         None => from_message(message, profiles),
     }
+}
+
+/// Returns the indices of the series that Pyroscope refused, from the error of a request with `count` series. Pyroscope
+/// stored all others. Returns `None` unless the error lists the refused series completely, and when it lists all series.
+pub fn series_of_error(error: &CallError, count: usize) -> Option<BTreeSet<usize>> {
+    let CallError::Refused { message, .. } = error else {
+        return None;
+    };
+    let mut parts = message.split(REFUSED_SERIES);
+    let head = parts.next()?.trim_end();
+    let index = |part: &str| part.split_once(" and id ")?.0.parse::<usize>().ok();
+    let refused: BTreeSet<usize> = parts.map(index).collect::<Option<_>>()?;
+    // Pyroscope writes the number of errors if there are several.
+    let expected = match head.strip_suffix(" errors:") {
+        Some(head) => head.rsplit(' ').next()?.parse().ok()?,
+        None => 1,
+    };
+    let is_complete = refused.len() == expected && refused.last().is_some_and(|last| *last < count);
+    (is_complete && refused.len() < count).then_some(refused)
 }
 
 fn from_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
@@ -217,6 +241,28 @@ mod tests {
             detail.value.len()
         );
         assert_eq!(detail.read::<PushRefusals>(TYPE_NAME).unwrap().refused.len(), 10_000);
+    }
+
+    #[test]
+    fn a_message_lists_the_refused_series_completely_or_is_not_trusted() {
+        let listed = |message: &str, count: usize| {
+            let listed = series_of_error(&refused(message, Vec::new()), count)?;
+            Some(listed.into_iter().collect::<Vec<_>>())
+        };
+        let one = "push series with index 3 and id 7b1d failed: too much";
+        assert_eq!(listed(&format!("failed to make a call: {one}"), 5), Some(vec![3]));
+        let two = format!("failed to make a call: 2 errors: push series with index 0 and id 9 failed: old; {one}");
+        assert_eq!(listed(&two, 5), Some(vec![0, 3]));
+        assert_eq!(listed(&two.replace("failed to make a call: ", ""), 5), Some(vec![0, 3]));
+        // A series that was not sent, a series that is missing in the list or listed twice, and an index that is none.
+        assert_eq!(listed(one, 3), None);
+        assert_eq!(listed(&two.replace("2 errors", "3 errors"), 5), None);
+        assert_eq!(listed(&two.replace("2 errors: ", ""), 5), None);
+        assert_eq!(listed(&two.replace("index 0", "index 3"), 5), None);
+        assert_eq!(listed(&two.replace("index 0", "index x"), 5), None);
+        // If all series are refused, the error itself says everything.
+        assert_eq!(listed(&two.replace("index 3", "index 1"), 2), None);
+        assert_eq!(listed("out of memory", 5), None);
     }
 
     #[test]

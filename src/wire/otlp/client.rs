@@ -81,7 +81,7 @@ async fn send_http(caller: &Caller, packing: Packing, body: Bytes) -> Result<Exp
     let body = opened.unwrap_or(body);
     let message = match grpc_status::decode(&body) {
         Some(error) => error.message,
-        None => String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
+        None => String::from_utf8_lossy(&body).trim_end().to_owned(),
     };
     Err(CallError::Refused {
         url,

@@ -27,7 +27,7 @@ use alluvium_profile::DecodedProfile;
 
 pub use batch::{ExportBatch, ExportOutcome};
 pub use weight::export as weight;
-pub use write::{Exported, to_request};
+pub use write::{Exported, Written, to_request};
 
 /// Route of the call that exports profiles.
 pub const EXPORT_ROUTE: &str = "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";

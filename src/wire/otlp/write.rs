@@ -38,24 +38,57 @@ pub struct Exported<'a> {
 /// Names and values of the attributes of a resource.
 type Attributes<'a> = Vec<(&'a str, &'a str)>;
 
+/// An export request, and the source of each of its profiles.
+pub struct Written {
+    /// The request.
+    pub request: otlp::ExportProfilesServiceRequest,
+    /// For each profile of the request, in its order, the index of the [`Exported`] from which it comes.
+    pub sources: Vec<usize>,
+}
+
+impl Written {
+    /// Returns the sources of the series that Pyroscope makes of the request, in Pyroscope's order: one series of each
+    /// profile with samples. The result is empty if samples name services, because Pyroscope then splits profiles.
+    pub fn series(&self) -> Vec<usize> {
+        let dictionary = self.request.dictionary.iter();
+        let mut keys = dictionary.flat_map(|dictionary| {
+            let attributes = dictionary.attribute_table.iter();
+            attributes.filter_map(|attribute| dictionary.string_table.get(attribute.key_strindex as usize))
+        });
+        if keys.any(|key| key == SERVICE) {
+            return Vec::new();
+        }
+        let scopes = self
+            .request
+            .resource_profiles
+            .iter()
+            .flat_map(|resource| &resource.scope_profiles);
+        let profiles = scopes.flat_map(|scope| &scope.profiles).zip(&self.sources);
+        let with_samples = profiles.filter(|(profile, _)| !profile.samples.is_empty());
+        with_samples.map(|(_, source)| *source).collect()
+    }
+}
+
 /// Builds the request for these profiles.
-pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceRequest {
+pub fn to_request(profiles: &[Exported<'_>]) -> Written {
     let mut tables = Tables::default();
-    let mut resources: Vec<(Attributes<'_>, Vec<otlp::Profile>)> = Vec::new();
+    let mut resources: Vec<(Attributes<'_>, Vec<otlp::Profile>, Vec<usize>)> = Vec::new();
     let mut indices: HashMap<Attributes<'_>, usize> = HashMap::new();
-    for exported in profiles {
+    for (source, exported) in profiles.iter().enumerate() {
         let attributes = resource(exported.labels);
         let index = *indices.entry(attributes.clone()).or_insert_with(|| {
-            resources.push((attributes, Vec::new()));
+            resources.push((attributes, Vec::new(), Vec::new()));
             resources.len() - 1
         });
-        if let Some((_, written)) = resources.get_mut(index) {
+        if let Some((_, written, sources)) = resources.get_mut(index) {
             tables.add(exported, written);
+            sources.resize(written.len(), source);
         }
     }
+    let sources = resources.iter().flat_map(|(_, _, sources)| sources.clone()).collect();
     let resource_profiles = resources
         .into_iter()
-        .map(|(attributes, profiles)| otlp::ResourceProfiles {
+        .map(|(attributes, profiles, _)| otlp::ResourceProfiles {
             resource: Some(otlp::Resource {
                 attributes: attributes.into_iter().map(key_value).collect(),
                 ..otlp::Resource::default()
@@ -71,10 +104,11 @@ pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceReque
             }],
             schema_url: String::new(),
         });
-    otlp::ExportProfilesServiceRequest {
+    let request = otlp::ExportProfilesServiceRequest {
         resource_profiles: resource_profiles.collect(),
         dictionary: Some(tables.finish()),
-    }
+    };
+    Written { request, sources }
 }
 
 /// Returns the resource attributes for these labels, sorted by the labels' names.
@@ -509,6 +543,42 @@ mod tests {
         builder.finish()
     }
 
+    #[test]
+    fn series_are_numbered_in_the_order_of_the_request() {
+        let labels = ["shop", "cart"].map(|service| Labels::from_pairs([("service_name", service)]));
+        let profile = |types: usize, samples: usize, label: Option<SampleLabel<'static>>| {
+            let mut builder = Builder::new(Profile {
+                sample_types: TYPES[..types].iter().map(value_type).collect(),
+                ..Profile::default()
+            });
+            let frame = builder.named("main");
+            for _ in 0..samples {
+                builder.sample([frame], label, &vec![1; types]);
+            }
+            builder.finish()
+        };
+        let series = |profiles: &[(usize, Profile<'static>)]| {
+            let exported = profiles.iter().map(|(service, profile)| Exported {
+                labels: &labels[*service],
+                id: "",
+                first_part: 0,
+                part_count: profile.sample_types.len(),
+                profile,
+            });
+            to_request(&exported.collect::<Vec<_>>()).series()
+        };
+        // Profiles of one service are together, each sample type is a series, and a profile without samples is none.
+        let mut profiles = vec![
+            (0, profile(2, 1, None)),
+            (1, profile(1, 1, None)),
+            (0, profile(3, 0, None)),
+            (0, profile(1, 2, None)),
+        ];
+        assert_eq!(series(&profiles), [0, 0, 3, 1]);
+        profiles.push((1, profile(1, 1, Some(SampleLabel::Text("service.name", "other")))));
+        assert!(series(&profiles).is_empty());
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_again(first in drawn(), second in drawn()) {
@@ -524,8 +594,8 @@ mod tests {
                 part_count: profile.sample_types.len(),
                 profile,
             });
-            let batch = ExportBatch::read(&to_request(&exported), 0).unwrap();
-            let repeated = ExportBatch::read(&to_request(&exported), 0).unwrap();
+            let batch = ExportBatch::read(&to_request(&exported).request, 0).unwrap();
+            let repeated = ExportBatch::read(&to_request(&exported).request, 0).unwrap();
             let ids = |batch: &ExportBatch| batch.profiles.iter().map(|profile| profile.id.clone()).collect::<Vec<_>>();
             prop_assert_eq!(ids(&batch), ids(&repeated));
             let mut decoded = batch.profiles.iter();

@@ -25,6 +25,9 @@ pub(super) struct Content {
     pub body: Bytes,
     /// Number of queued profiles in the request. A queued upload can become several profiles of the request.
     pub profiles: usize,
+    /// For each series that Pyroscope makes of the request, the index of its queued profile in the batch. Empty if the
+    /// series are not known.
+    pub series: Vec<usize>,
     /// Queued profiles that cannot be sent, by their indices in the batch.
     pub refused: Vec<Refused>,
 }
@@ -56,22 +59,29 @@ struct Opened {
 /// Builds the request for a batch.
 pub(super) fn content(profiles: &[RawProfile]) -> Content {
     let mut refused = Vec::new();
-    let mut opened: Vec<(&RawProfile, Vec<Opened>)> = Vec::new();
+    let mut opened: Vec<(usize, &RawProfile, Vec<Opened>)> = Vec::new();
     for (index, profile) in profiles.iter().enumerate() {
         match open(profile) {
-            Ok(columns) => opened.push((profile, columns)),
+            Ok(columns) => opened.push((index, profile, columns)),
             Err(error) => refused.push(Refused {
                 index,
                 error: Some(SinkError::new(SinkErrorKind::Invalid, error.to_string())),
             }),
         }
     }
-    let exported: Vec<Exported<'_>> = opened
-        .iter()
-        .flat_map(|(profile, opened)| exported(profile, opened))
-        .collect();
+    let exported = opened.iter().flat_map(|(index, profile, opened)| {
+        let exported = exported(profile, opened);
+        exported.map(|exported| (*index, exported))
+    });
+    let (indices, exported): (Vec<usize>, Vec<Exported<'_>>) = exported.unzip();
+    let written = to_request(&exported);
+    let series = written.series().into_iter();
     Content {
-        body: to_request(&exported).encode_to_vec().into(),
+        series: series
+            .map(|source| indices.get(source).copied())
+            .collect::<Option<_>>()
+            .unwrap_or_default(),
+        body: written.request.encode_to_vec().into(),
         profiles: opened.len(),
         refused,
     }

@@ -22,6 +22,8 @@ use alluvium_wire::otlp::messages::ExportProfilesServiceRequest;
 #[derive(Default)]
 pub(crate) struct Endpoint {
     is_down: AtomicBool,
+    /// Error of the next request. The endpoint has stored a part of that request.
+    refusal: Mutex<Option<String>>,
     requests: Mutex<Vec<(HeaderMap, ExportProfilesServiceRequest)>>,
 }
 
@@ -36,6 +38,23 @@ impl Endpoint {
         let message = pprof::gunzip(message, 1 << 20).unwrap();
         let request = ExportProfilesServiceRequest::decode(message).unwrap();
         self.requests.lock().push((headers, request));
+    }
+
+    /// Returns the error that the current request must get, if any.
+    pub(crate) fn next_refusal(&self) -> Option<String> {
+        self.refusal.lock().take()
+    }
+
+    /// Returns the service of each profile of each request.
+    fn services(&self) -> Vec<Vec<String>> {
+        let requests = self.requests.lock();
+        let services = requests.iter().map(|(_, request)| {
+            let batch = ExportBatch::read(request, 0).unwrap();
+            let profiles = batch.profiles.iter();
+            let service = |labels: &Labels| labels.get("service_name").unwrap_or_default().to_owned();
+            profiles.map(|profile| service(&profile.labels)).collect()
+        });
+        services.collect()
     }
 
     /// Returns name, service and values of the received profiles.
@@ -109,6 +128,41 @@ pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
     let headers = endpoint.requests.lock()[0].0.clone();
     running.stop().await;
     headers
+}
+
+/// Runs an exporter with an endpoint that stores a part of a request, as Pyroscope does. Checks that the exporter sends
+/// only the remaining profile again.
+pub(crate) async fn stored_profiles_are_not_sent_again<A: FromBody + Send + Sync>(
+    definition: &Definition<A>,
+    url: &str,
+    endpoint: &Endpoint,
+) {
+    endpoint.is_down.store(true, Ordering::Relaxed);
+    // The request has two series of each profile, one of each sample type.
+    let refusal = format!(
+        "failed to make a call: push series with index 3 and id 7b1d failed: {}",
+        "the rate limit is exceeded".repeat(2000)
+    );
+    *endpoint.refusal.lock() = Some(refusal);
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new(&format!("{}.test", definition.name), folder.path());
+    let running = Running::start(definition, &recorder, &body(url));
+    let input: Receiver = match recorder.export("input") {
+        Value::Capsule(capsule) => capsule.downcast::<Receiver>().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let refused = input
+        .append(vec![profile("one", 1), profile("two", 2), profile("three", 3)])
+        .await;
+    assert!(refused.is_empty(), "{refused:?}");
+    eventually("a failure", || recorder.health().1.contains("failed")).await;
+    endpoint.is_down.store(false, Ordering::Relaxed);
+    eventually("a second request", || endpoint.services().len() >= 2).await;
+    assert_eq!(
+        endpoint.services(),
+        [&["one", "one", "two", "two", "three", "three"][..], &["two", "two"]]
+    );
+    running.stop().await;
 }
 
 /// Returns the arguments of an exporter to `url` that retries almost immediately.

@@ -7,6 +7,9 @@ use alluvium_profile::SinkErrorKind;
 use alluvium_wire::call::CallError;
 use alluvium_wire::connect::Code;
 
+/// Maximum length in bytes of the description of a failure. An error about a batch may describe each of its profiles.
+const MAX_MESSAGE_BYTES: usize = 1000;
+
 /// The reason why a request failed, and whether and when to retry it.
 #[derive(Clone)]
 pub(crate) struct Failure {
@@ -57,7 +60,7 @@ impl Failure {
     /// Classifies the error of a request to an endpoint.
     pub(crate) fn of_call(error: &CallError, settings: &Settings) -> Self {
         Self {
-            message: error.to_string(),
+            message: shortened(error.to_string()),
             kind: kind_of(error, settings),
             retry_after: error.retry_after(),
         }
@@ -71,6 +74,14 @@ pub(crate) fn is_final(kind: SinkErrorKind, settings: &Settings) -> bool {
         SinkErrorKind::LimitExceeded => !settings.retries_429,
         SinkErrorKind::Unavailable | SinkErrorKind::Internal | SinkErrorKind::Gone => false,
     }
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+        message.push_str("...");
+    }
+    message
 }
 
 fn kind_of(error: &CallError, settings: &Settings) -> FailureKind {

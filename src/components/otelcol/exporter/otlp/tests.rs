@@ -5,12 +5,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use http::{HeaderMap, HeaderValue};
 use prost::Message as _;
 
-use crate::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
+use crate::common::sending::otlp::testing::{
+    Endpoint, body, profiles_arrive_after_a_failure, stored_profiles_are_not_sent_again,
+};
 use crate::common::testing::serve;
 use crate::otelcol::exporter::otlp::DEFINITION;
 use alluvium_admin::grpc;
@@ -30,6 +32,14 @@ async fn export(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body:
         return grpc::failure(14, "away", &[]);
     }
     endpoint.take(headers, &body.slice(PREFIX_BYTES..));
+    if let Some(refusal) = endpoint.next_refusal() {
+        let headers = [
+            ("content-type", "application/grpc"),
+            ("grpc-status", "8"),
+            ("grpc-message", refusal.as_str()),
+        ];
+        return (headers, "").into_response();
+    }
     // Servers in Go compress the response like the request.
     let message = pprof::gzip(&ExportProfilesServiceResponse::default().encode_to_vec());
     let prefix = Prefix {
@@ -52,6 +62,13 @@ async fn profiles_arrive_with_their_names_after_the_endpoint_was_away() {
         (&headers["x-scope-orgid"], &headers["grpc-encoding"]),
         (&"team".parse().unwrap(), &"gzip".parse().unwrap())
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn profiles_that_the_endpoint_has_stored_are_not_sent_again() {
+    let endpoint = Arc::new(Endpoint::default());
+    let (url, _server) = serve(router(endpoint.clone())).await;
+    stored_profiles_are_not_sent_again(&DEFINITION, &url, &endpoint).await;
 }
 
 #[test]

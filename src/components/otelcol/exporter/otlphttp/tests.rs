@@ -9,7 +9,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
 
-use crate::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
+use crate::common::sending::otlp::testing::{
+    Endpoint, body, profiles_arrive_after_a_failure, stored_profiles_are_not_sent_again,
+};
 use crate::common::testing::serve;
 use crate::otelcol::exporter::otlphttp::DEFINITION;
 
@@ -24,6 +26,9 @@ async fn export(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body:
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     endpoint.take(headers, &body);
+    if let Some(refusal) = endpoint.next_refusal() {
+        return (StatusCode::TOO_MANY_REQUESTS, refusal).into_response();
+    }
     ([("content-type", "application/x-protobuf")], "").into_response()
 }
 
@@ -36,6 +41,13 @@ async fn profiles_arrive_with_their_names_after_the_endpoint_was_away() {
         (&headers["x-scope-orgid"], &headers["content-encoding"]),
         (&"team".parse().unwrap(), &"gzip".parse().unwrap())
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn profiles_that_the_endpoint_has_stored_are_not_sent_again() {
+    let endpoint = Arc::new(Endpoint::default());
+    let (url, _server) = serve(router(endpoint.clone())).await;
+    stored_profiles_are_not_sent_again(&DEFINITION, &format!("{url}/base"), &endpoint).await;
 }
 
 #[test]
