@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use prost::{Enumeration, Message};
 
 use crate::call::CallError;
+use crate::connect::Code;
 use crate::error_detail::ErrorDetail;
 use alluvium_profile::{RawProfile, SinkError, SinkErrorKind};
 
@@ -123,6 +124,23 @@ pub fn series_of_error(error: &CallError, count: usize) -> Option<BTreeSet<usize
     };
     let is_complete = refused.len() == expected && refused.last().is_some_and(|last| *last < count);
     (is_complete && refused.len() < count).then_some(refused)
+}
+
+/// Returns true if Pyroscope's `/ingest` refused an upload for a reason that may pass. Pyroscope responds to almost every
+/// failure with the status 422 and the code `unknown`, also while it stops. Only its text contains the code of the failure.
+pub fn is_transient_upload_error(error: &CallError) -> bool {
+    let CallError::Refused {
+        status: 422, message, ..
+    } = error
+    else {
+        return false;
+    };
+    let reasons = message.split(REFUSED_SERIES).skip(1);
+    let mut codes = reasons.filter_map(|part| {
+        let (_, reason) = part.split_once(" failed: ")?;
+        Code::from_name(reason.split_once(':')?.0)
+    });
+    codes.any(|code| code == Code::Canceled || code.is_retryable())
 }
 
 fn from_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
@@ -263,6 +281,34 @@ mod tests {
         // If all series are refused, the error itself says everything.
         assert_eq!(listed(&two.replace("index 3", "index 1"), 2), None);
         assert_eq!(listed("out of memory", 5), None);
+    }
+
+    #[test]
+    fn the_text_of_an_upload_error_says_whether_it_may_pass() {
+        let is_transient = |status: u16, reasons: &[&str]| {
+            let series = reasons.iter().enumerate();
+            let series =
+                series.map(|(index, reason)| format!("push series with index {index} and id  failed: {reason}"));
+            let message = series.collect::<Vec<_>>().join("; ");
+            is_transient_upload_error(&CallError::Refused {
+                url: "http://localhost/ingest".to_owned(),
+                status,
+                code: Some(Code::Unknown),
+                message: format!("cannot push: {message}"),
+                details: Vec::new(),
+                retry_after: None,
+            })
+        };
+        assert!(is_transient(422, &["unavailable: the service stops"]));
+        assert!(is_transient(422, &["canceled: the client left"]));
+        assert!(is_transient(422, &["invalid_argument: too old", "internal: no disk"]));
+        assert!(!is_transient(
+            422,
+            &["invalid_argument: too old", "invalid_argument: too old"]
+        ));
+        assert!(!is_transient(422, &["unavailable"]));
+        assert!(!is_transient(422, &[]));
+        assert!(!is_transient(400, &["unavailable: the service stops"]));
     }
 
     #[test]

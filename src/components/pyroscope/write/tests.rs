@@ -32,6 +32,8 @@ struct Endpoint {
     verdict: Mutex<Verdict>,
     requests: AtomicUsize,
     is_down: AtomicBool,
+    /// Number of requests with the upload `away`.
+    away: AtomicUsize,
     /// Labels and id of each accepted profile.
     accepted: Mutex<Vec<(String, String)>>,
     headers: Mutex<HeaderMap>,
@@ -45,6 +47,7 @@ impl Endpoint {
             verdict: Mutex::new(Box::new(|_| Ok(()))),
             requests: AtomicUsize::new(0),
             is_down: AtomicBool::new(false),
+            away: AtomicUsize::new(0),
             accepted: Mutex::default(),
             headers: Mutex::default(),
             reports: Mutex::default(),
@@ -101,21 +104,31 @@ async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: B
     }
 }
 
-/// Accepts all uploads except those with the name `bad`.
+/// Accepts all uploads except those with the name `bad`, and the first two requests with the upload `away`. The errors
+/// are those of Pyroscope.
 async fn ingest(
     State(endpoint): State<Arc<Endpoint>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Bytes,
-) -> StatusCode {
+) -> Response {
     let query = query.unwrap_or_default();
-    if query.starts_with("name=bad") {
-        return StatusCode::UNPROCESSABLE_ENTITY;
+    let refusal = if query.starts_with("name=bad") {
+        Some("invalid_argument: too old")
+    } else if query.starts_with("name=away") && endpoint.away.fetch_add(1, Ordering::Relaxed) < 2 {
+        Some("unavailable: the service stops")
+    } else {
+        None
+    };
+    if let Some(refusal) = refusal {
+        let message = format!("cannot push: push series with index 0 and id  failed: {refusal}");
+        let error = ConnectError::new(Code::Unknown, message).to_json();
+        return (StatusCode::UNPROCESSABLE_ENTITY, error).into_response();
     }
     assert_eq!(body, "a;b");
     let id = headers["x-alluvium-upload-id"].to_str().unwrap().to_owned();
     endpoint.accepted.lock().push((query, id));
-    StatusCode::OK
+    StatusCode::OK.into_response()
 }
 
 fn service(labels: &[alluvium_wire::proto::types::LabelPair]) -> String {
@@ -682,6 +695,28 @@ async fn an_upload_that_is_refused_is_dropped_and_takes_nothing_with_it() {
         let is_forwarded = name.starts_with("name=better");
         assert!(if is_forwarded { id == "7b1d" } else { id.len() == 36 }, "{name}: {id}");
     }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_that_pyroscope_refuses_for_good_are_dropped_and_others_are_sent_again() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let upload = |name: &str| RawProfile {
+        labels: Labels::from_pairs([("__name__", name)]),
+        id: "".into(),
+        pprof: [Upload::head("format=lines", "", ""), b"a;b".to_vec()].concat().into(),
+    };
+    assert!(recorder.receiver().append(vec![upload("bad"); 40]).await.is_empty());
+    eventually("the drops", || {
+        metric(&recorder, "pyroscope_write_dropped_profiles_by_reason_total{") == 40.0
+    })
+    .await;
+    assert!(recorder.receiver().append(vec![upload("away")]).await.is_empty());
+    eventually("the upload", || endpoint.services() == ["name=away&format=lines"]).await;
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 40.0);
     running.stop().await;
 }
 

@@ -6,6 +6,7 @@ use crate::common::sending::outbox::settings::Settings;
 use alluvium_profile::SinkErrorKind;
 use alluvium_wire::call::CallError;
 use alluvium_wire::connect::Code;
+use alluvium_wire::refusals;
 
 /// Maximum length in bytes of the description of a failure. An error about a batch may describe each of its profiles.
 const MAX_MESSAGE_BYTES: usize = 1000;
@@ -90,6 +91,9 @@ fn kind_of(error: &CallError, settings: &Settings) -> FailureKind {
     };
     match (*status, *code) {
         (413, _) => FailureKind::TooLarge,
+        (422, _) if refusals::is_transient_upload_error(error) => FailureKind::Server,
+        // The code of Pyroscope's response is `unknown`, although the profile is invalid, such as too old.
+        (422, _) => FailureKind::Profiles,
         (429, _) | (_, Some(Code::ResourceExhausted)) if !settings.retries_429 => FailureKind::Profiles,
         // These statuses do not depend on the profiles: the endpoint would currently refuse every request.
         (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
