@@ -25,8 +25,10 @@ use alluvium_wire::queue_report::QUEUE_HEADER;
 use alluvium_wire::refusals::{self, Refused};
 
 /// Maximum number of concurrent requests of one batch. The requests of different uploads and tenants are sent
-/// concurrently, so that a slow response does not delay the other requests.
-const AT_ONCE: usize = 8;
+/// concurrently, so that a slow response does not delay the other requests. A Pyroscope server needs half a second or
+/// more for each response, because it responds when it has stored a segment with the profile. The size of the batch
+/// limits the memory.
+const AT_ONCE: usize = 64;
 
 /// Sends batches to one endpoint.
 pub(super) struct Delivery {
