@@ -78,7 +78,8 @@ struct Service {
     #[serde(rename = "ID")]
     id: String,
     address: String,
-    port: u16,
+    /// Consul checks no range, so that a port may be negative or above 65535.
+    port: i64,
     tags: Option<Vec<String>>,
     meta: Option<BTreeMap<String, String>>,
     namespace: String,

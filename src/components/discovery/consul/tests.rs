@@ -239,6 +239,23 @@ async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
 }
 
 #[tokio::test]
+async fn an_instance_with_a_port_out_of_range_does_not_hide_the_other_instances() {
+    let agent = Agent::new();
+    let instance = |port: i64| json!({"Service": {"Address": "10.0.0.1", "Port": port}});
+    agent.set("web", json!([instance(70_000), instance(-1), instance(80)]));
+    let (server, _server) = agent.serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.consul.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &Body::new().text("server", &server));
+    eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
+    let targets = shortened_targets(&recorder);
+    let addresses: Vec<&str> = targets.iter().filter_map(|target| target.split(',').next()).collect();
+    let expected = ["10.0.0.1:70000", "10.0.0.1:-1", "10.0.0.1:80"].map(|address| format!("{{__address__={address}"));
+    assert_eq!(addresses, expected, "{}", recorder.health().1);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn named_services_need_no_catalog_and_new_arguments_do_not_wait() {
     let agent = Agent::new();
     agent.set("a/b", json!([instance("one", "", "passing")]));

@@ -75,7 +75,8 @@ struct Service {
     id: String,
     service: String,
     address: String,
-    port: u16,
+    /// Consul checks no range, so that a port may be negative or above 65535.
+    port: i64,
     tags: Option<Vec<String>>,
     meta: Option<BTreeMap<String, String>>,
     tagged_addresses: Option<BTreeMap<String, TaggedAddress>>,
@@ -85,7 +86,7 @@ struct Service {
 #[serde(default, rename_all = "PascalCase")]
 struct TaggedAddress {
     address: String,
-    port: u16,
+    port: i64,
 }
 
 impl ConsulAgentArguments {

@@ -13,8 +13,8 @@ const ITSELF: &str = r#"{"Config": {"Datacenter": "dc1", "NodeName": "n1"}, "Mem
   "Meta": {"rack-no": "7"}}"#;
 const SERVICES: &str = r#"{
   "web-1": {"ID": "web-1", "Service": "web", "Port": 8080, "Tags": ["a", "b"], "Meta": {"team": "x"},
-            "TaggedAddresses": {"lan": {"Address": "fd00::1", "Port": 81}}},
-  "web-2": {"ID": "web-2", "Service": "web", "Address": "10.0.0.2", "Port": 8081, "Tags": ["b"]},
+            "TaggedAddresses": {"lan": {"Address": "fd00::1", "Port": 70000}}},
+  "web-2": {"ID": "web-2", "Service": "web", "Address": "10.0.0.2", "Port": -1, "Tags": ["b"]},
   "db": {"ID": "db", "Service": "db", "Port": 5432, "Tags": null}
 }"#;
 const CHECKS: &str = r#"{
@@ -52,15 +52,15 @@ async fn instances_of_the_agent_become_targets() {
     };
     let web_1 = "{__address__=10.0.0.1:8080,address=10.0.0.1,dc=dc1,health=critical,metadata_rack_no=7,node=n1,\
                  service=web,service_address=,service_id=web-1,service_metadata_team=x,service_port=8080,\
-                 tagged_address_lan=[fd00::1]:81,tags=,a,b,}";
+                 tagged_address_lan=[fd00::1]:70000,tags=,a,b,}";
     assert_eq!(
         shortened_targets(),
         [
             "{__address__=10.0.0.1:5432,address=10.0.0.1,dc=dc1,health=passing,metadata_rack_no=7,node=n1,service=db,\
              service_address=,service_id=db,service_port=5432,tags=,,}",
             web_1,
-            "{__address__=10.0.0.2:8081,address=10.0.0.1,dc=dc1,health=passing,metadata_rack_no=7,node=n1,service=web,\
-             service_address=10.0.0.2,service_id=web-2,service_port=8081,tags=,b,}",
+            "{__address__=10.0.0.2:-1,address=10.0.0.1,dc=dc1,health=passing,metadata_rack_no=7,node=n1,service=web,\
+             service_address=10.0.0.2,service_id=web-2,service_port=-1,tags=,b,}",
         ]
     );
     let list = |items: &[&str]| Value::array(items.iter().copied().map(Value::string));

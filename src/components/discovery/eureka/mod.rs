@@ -25,7 +25,7 @@ use alluvium_pipeline::component::{ComponentError, Context, Definition};
 mod tests;
 
 /// Port of an instance that is registered without a port.
-const DEFAULT_PORT: u16 = 80;
+const DEFAULT_PORT: i64 = 80;
 
 arguments! {
     /// Arguments of `discovery.eureka`.
@@ -84,7 +84,7 @@ struct Instance {
 #[derive(Deserialize)]
 struct Port {
     #[serde(rename = "$text")]
-    number: u16,
+    number: i64,
     #[serde(rename = "@enabled", default)]
     enabled: bool,
 }

@@ -22,7 +22,7 @@ const APPS: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
       <status>UP</status>
       <overriddenstatus>UNKNOWN</overriddenstatus>
       <port enabled="true">7001</port>
-      <securePort enabled="false">7002</securePort>
+      <securePort enabled="false">-1</securePort>
       <countryId>1</countryId>
       <dataCenterInfo class="com.netflix.appinfo.AmazonInfo">
         <name>Amazon</name>
@@ -74,7 +74,7 @@ async fn each_instance_of_each_application_is_a_target() {
              instance_healthcheck_url=http://shop.example:7001/health,\
              instance_homepage_url=http://shop.example:7001/,instance_hostname=shop.example,instance_id=shop:1,\
              instance_ip_addr=10.0.0.1,instance_metadata_empty=,instance_metadata_pprof_path=/debug & more,\
-             instance_port=7001,instance_port_enabled=true,instance_secure_port=7002,\
+             instance_port=7001,instance_port_enabled=true,instance_secure_port=-1,\
              instance_secure_port_enabled=false,instance_secure_vip_address=shop-s,instance_status=UP,\
              instance_statuspage_url=http://shop.example:7001/info,instance_vip_address=shop,name=SHOP,\
              instance=shop:1}",

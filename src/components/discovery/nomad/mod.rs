@@ -82,7 +82,7 @@ struct Instance {
     datacenter: String,
     tags: Option<Vec<String>>,
     address: String,
-    port: u16,
+    port: i64,
 }
 
 impl Discovery for Nomad {

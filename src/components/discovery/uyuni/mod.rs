@@ -85,7 +85,7 @@ struct Group {
 struct Endpoint {
     system_id: i64,
     endpoint_name: String,
-    port: u16,
+    port: i64,
     path: String,
     module: String,
     exporter_name: String,

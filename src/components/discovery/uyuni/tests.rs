@@ -49,7 +49,7 @@ async fn endpoints_become_targets_and_a_lost_session_is_renewed() {
                 ("exporter_name", "node_exporter"),
                 ("tls_enabled", "<boolean>1</boolean>"),
             ],
-            &[("system_id", "<int>1002</int>"), ("port", "<int>80</int>")],
+            &[("system_id", "<int>1002</int>"), ("port", "<int>70000</int>")],
         ]);
         let networks = list(&[&[
             ("system_id", "<int>1000</int>"),
@@ -103,7 +103,7 @@ async fn endpoints_become_targets_and_a_lost_session_is_renewed() {
         [
             "{__address__=one:9100,endpoint_name=node,exporter=node_exporter,groups=blue,green,metrics_path=/metrics,\
              minion_hostname=one,primary_fqdn=one.example,proxy_module=m,scheme=https,system_id=1000}",
-            "{__address__=:80,endpoint_name=,exporter=,groups=,metrics_path=,minion_hostname=,primary_fqdn=,\
+            "{__address__=:70000,endpoint_name=,exporter=,groups=,metrics_path=,minion_hostname=,primary_fqdn=,\
              proxy_module=,scheme=http,system_id=1002}",
         ],
         "{}",
