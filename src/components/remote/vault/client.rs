@@ -23,6 +23,9 @@ use alluvium_wire::client::{
 
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
 const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
+/// Header that Vault's own client sends with every request. An agent or proxy of Vault rejects a request without it if
+/// its listener has `require_request_header`.
+const REQUEST: HeaderName = HeaderName::from_static("x-vault-request");
 
 /// Maximum size of a response, in bytes. A secret has at most one megabyte.
 const MAX_ANSWER: usize = 4 << 20;
@@ -153,7 +156,7 @@ impl Vault {
         } else {
             Method::GET
         };
-        let mut sent = self.client.client().request(method, url);
+        let mut sent = self.client.client().request(method, url).header(REQUEST, "true");
         let headers = [
             (TOKEN, Some(request.token)),
             (NAMESPACE, request.namespace.or(self.namespace.as_deref())),
@@ -218,8 +221,11 @@ async fn read(response: reqwest::Response) -> Result<Answer, Failure> {
         .iter()
         .map(|error| error.split_whitespace().collect::<Vec<_>>().join(" "));
     let reasons: Vec<String> = reasons.collect();
-    let reason = reasons.join("; ");
-    Err(RequestError::Refused { status, reason }.into())
+    Err(match reasons.join("; ") {
+        reason if reason.is_empty() => RequestError::Status(status),
+        reason => RequestError::Refused { status, reason },
+    }
+    .into())
 }
 
 #[cfg(test)]

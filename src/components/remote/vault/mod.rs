@@ -36,7 +36,7 @@ use clouds::Clouds;
 use login::Way;
 use vault_error::VaultError;
 
-/// Pause after a failed read if `reread_frequency` is not set.
+/// Maximum pause after a failed read. If `reread_frequency` is shorter, the pause is that time.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
 /// Minimum time until the next read if the lease of the token or of the secret determines that time.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
@@ -134,8 +134,9 @@ impl Remote {
         let mut session = self.session.lock().await;
         let is_old = self.token(&mut session).await?;
         let mut read = self.read_with(&session).await;
-        if read.is_err() && is_old {
-            // The token may have been revoked, so the read is retried once with a new token.
+        if is_old && read.as_ref().is_err_and(VaultError::is_denied) {
+            // The token may have been revoked, so the read is retried once with a new token. After another error there
+            // is no new login, because each login leaves a token at the server until the token expires.
             session.token = None;
             self.token(&mut session).await?;
             read = self.read_with(&session).await;
@@ -235,6 +236,14 @@ impl Token {
     }
 }
 
+/// Returns the time from a failed read to the next read.
+fn pause_after_failure(reread_frequency: Duration) -> Duration {
+    match reread_frequency {
+        Duration::ZERO => TRY_AGAIN,
+        wait => wait.min(TRY_AGAIN),
+    }
+}
+
 /// Returns the time after which a token or secret with a lease of `seconds` is renewed or read again: two thirds of the
 /// lease, but at least [`SHORTEST_LEASE`].
 fn two_thirds(seconds: u64) -> Duration {
@@ -244,10 +253,7 @@ fn two_thirds(seconds: u64) -> Duration {
 impl Fetch for Remote {
     fn fetch(&self) -> Result<Exports, FetchError> {
         let handle = tokio::runtime::Handle::try_current()?;
-        *self.next.lock() = Some(match self.arguments.reread_frequency {
-            Duration::ZERO => TRY_AGAIN,
-            wait => wait,
-        });
+        *self.next.lock() = Some(pause_after_failure(self.arguments.reread_frequency));
         let read = handle.block_on(self.read());
         read.map_err(|error| FetchError::Remote(error.into()))
     }

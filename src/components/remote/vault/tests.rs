@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -13,8 +14,8 @@ use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
 use crate::common::testing::{Body, Recorder, Running, Server, eventually, serve};
-use crate::remote::vault::DEFINITION;
 use crate::remote::vault::arguments::VaultArguments;
+use crate::remote::vault::{DEFINITION, pause_after_failure};
 use alluvium_lang::value::{Number, Value};
 use alluvium_pipeline::component::HealthState;
 
@@ -188,6 +189,8 @@ async fn a_secret_is_read_from_either_version_of_a_store_and_stays_secret() {
         (&first["x-vault-token"], &first["x-vault-namespace"]),
         (&"root".parse().unwrap(), &"team".parse().unwrap())
     );
+    let requests = vault.requests.lock();
+    assert!(requests.iter().all(|(_, headers)| headers["x-vault-request"] == "true"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +251,8 @@ async fn a_change_is_followed_and_a_token_that_was_revoked_is_replaced() {
     *vault.token.lock() = "another".to_owned();
     *vault.secret.lock() = "newer".to_owned();
     eventually("the change", || password(&recorder).as_deref() == Some("newer")).await;
-    assert!(vault.logins.load(Ordering::SeqCst) >= 2);
+    let logins = vault.logins.load(Ordering::SeqCst);
+    assert!(logins >= 2);
     // The server stays sealed: the last value stays exported, and the health message contains the reason.
     vault.outages.store(usize::MAX, Ordering::SeqCst);
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
@@ -260,6 +264,8 @@ async fn a_change_is_followed_and_a_token_that_was_revoked_is_replaced() {
     assert_eq!(password(&recorder).as_deref(), Some("newer"));
     vault.outages.store(0, Ordering::SeqCst);
     eventually("the recovery", || recorder.health().0 == HealthState::Healthy).await;
+    // The token was valid all the time.
+    assert_eq!(vault.logins.load(Ordering::SeqCst), logins);
     running.stop().await;
 }
 
@@ -303,11 +309,11 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
         ),
         (
             token(&url, "secret/nowhere"),
-            "for secret/data/nowhere failed: the server answered 404",
+            "for secret/data/nowhere failed: the server answered 404 Not Found",
         ),
     ] {
         let error = start(&recorder(), body).await.err().unwrap();
-        assert!(error.contains(reason) && !error.contains("wrong-password"), "{error}");
+        assert!(error.ends_with(reason) && !error.contains("wrong-password"), "{error}");
     }
     let retries = Body::new().with("max_retries", Value::Number(Number::Int(-1)));
     let refused = body(&url, "secret/app")
@@ -317,6 +323,14 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
     assert!(refused.is_err());
     let store = token(&url, "secret").read(&DEFINITION).map(drop).unwrap_err();
     assert!(store.contains("names a store but no secret in it"), "{store}");
+}
+
+#[test]
+fn a_failed_read_is_retried_within_a_minute() {
+    for (reread, pause) in [(0, 60), (5, 5), (86_400, 60)] {
+        let (reread, pause) = (Duration::from_secs(reread), Duration::from_secs(pause));
+        assert_eq!(pause_after_failure(reread), pause);
+    }
 }
 
 /// Serves a standby node, which redirects every request to `active` with the same path.

@@ -73,13 +73,32 @@ pub(super) enum Failure {
     Json { line: usize, column: usize },
 }
 
+impl VaultError {
+    /// Returns true if the server denied the request, because the token is invalid or has no permission.
+    pub(super) fn is_denied(&self) -> bool {
+        let status = match self {
+            Self::Request { source, .. } => source.status(),
+            _ => None,
+        };
+        status == Some(StatusCode::FORBIDDEN)
+    }
+}
+
 impl Failure {
+    /// Returns the status of the response if the server refused the request.
+    fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Request(RequestError::Refused { status, .. } | RequestError::Status(status)) => Some(*status),
+            _ => None,
+        }
+    }
+
     /// Returns true if a retry may succeed.
     pub(super) fn is_retryable(&self) -> bool {
+        if let Some(status) = self.status() {
+            return status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        }
         match self {
-            Self::Request(RequestError::Refused { status, .. }) => {
-                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
-            }
             Self::Request(error) => matches!(
                 error,
                 RequestError::Send(_) | RequestError::Timeout(_) | RequestError::Body(BodyError::Lost(_))
