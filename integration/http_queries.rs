@@ -382,6 +382,27 @@ async fn stack_trace_selectors_narrow_time_lines_and_cut_merged_profiles() {
     let (_, answer) = site.ask("SelectMergeProfile", below).await;
     assert_eq!(answer["sample"][0]["value"], json!(["30"]), "{answer}");
 
+    let filtered = ask(json!({"frameFilter": {
+        "includeFunctionNames": ["main"], "exclude_function_names": ["work"],
+        "includeFunctionNameRegexes": ["^id"], "excludeFunctionNameRegexes": ["^no such function$"],
+    }}));
+    let (_, answer) = site.ask("SelectSeries", filtered.clone()).await;
+    assert_eq!(answer["series"][0]["points"][0]["value"], json!(30.0), "{answer}");
+    let (_, by_call) = site.ask("SelectMergeProfile", filtered.clone()).await;
+    assert_eq!(by_call["sample"][0]["value"], json!(["30"]), "{by_call}");
+    let (_, by_format) = site.ask("SelectMergeStacktraces", filtered).await;
+    assert_eq!(by_format["pprof"]["profile"], by_call);
+    for call in ["SelectSeries", "SelectMergeProfile", "SelectMergeStacktraces"] {
+        let refused = ask(json!({"frameFilter": {"excludeFunctionNameRegexes": ["("]}}));
+        let (status, answer) = site.ask(call, refused).await;
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert_eq!(status, 400, "{call}: {answer}");
+        assert!(
+            message.contains("invalid exclude function name regex `(`"),
+            "{call}: {message}"
+        );
+    }
+
     let ends = ask(json!({"goPgo": {"keepLocations": 1, "aggregateCallees": true}}));
     let (_, by_format) = site.ask("SelectMergeStacktraces", ends.clone()).await;
     let (_, by_call) = site.ask("SelectMergeProfile", ends).await;

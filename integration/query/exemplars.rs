@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use alluvium::query::{Aggregation, ExemplarKind, HeatmapQuery, HeatmapSource, QueryEngine, SeriesQuery, TimeRange};
+use alluvium::query::{
+    Aggregation, ExemplarKind, FrameFilter, HeatmapQuery, HeatmapSource, QueryEngine, SeriesQuery, TimeRange,
+};
 use alluvium_profile::selector::parse;
 
 use super::fixture::{CPU, NOON, TestProfile, TestStore, profile};
@@ -59,6 +61,7 @@ fn lines(selector: &str, group_by: &[&str], exemplars: ExemplarKind) -> SeriesQu
         matchers: parse(selector).unwrap(),
         range: TimeRange::new(NOON, NOON + 60_000),
         call_site: Vec::new(),
+        frames: FrameFilter::default(),
         step: 15.0,
         group_by: group_by.iter().map(ToString::to_string).collect(),
         aggregation: Aggregation::Sum,

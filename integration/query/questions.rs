@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium::query::output::format::{Format, encode_all};
-use alluvium::query::{Aggregation, Detail, ExemplarKind, GoPgo, QueryError, QueryLimits, SeriesQuery, TimeRange};
+use alluvium::query::{
+    Aggregation, Detail, ExemplarKind, FrameConditions, FrameFilter, GoPgo, QueryError, QueryLimits, SeriesQuery,
+    TimeRange,
+};
 use alluvium::store::tables::stats::Bounds;
 use alluvium_profile::flamegraph::Tree;
 use alluvium_profile::pprof;
@@ -196,6 +199,55 @@ async fn stacks_are_narrowed_by_call_site_profile_and_span() {
     assert!(error.to_string().contains("invalid span id length"), "{error}");
 }
 
+fn frames(included: [&[&str]; 2], excluded: [&[&str]; 2]) -> FrameFilter {
+    let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+    let conditions = |[names, patterns]: [&[&str]; 2]| FrameConditions {
+        names: owned(names),
+        patterns: owned(patterns),
+    };
+    FrameFilter::new(conditions(included), conditions(excluded)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stacks_are_narrowed_by_the_names_of_all_their_functions() {
+    let engine = engine(two_services());
+    let cases = [
+        (frames([&[], &[]], [&[], &[]]), 560),
+        (frames([&["main.main"], &[]], [&[], &[]]), 548),
+        (frames([&["main.main", "work"], &[]], [&[], &[]]), 428),
+        (frames([&["main.main"], &["k$"]], [&[], &[]]), 428),
+        (frames([&["work"], &["^work$"]], [&[], &[]]), 428),
+        (frames([&["main"], &[]], [&[], &[]]), 0),
+        (frames([&[], &["^run"]], [&[], &[]]), 120),
+        (frames([&[], &[]], [&["main.main"], &[]]), 12),
+        (frames([&[], &[]], [&[], &["Drain|^id"]]), 428),
+        (frames([&["main.main"], &[]], [&["work"], &[]]), 120),
+    ];
+    for (filter, total) in cases {
+        let mut query = stacks_of(CPU, "{}", minute());
+        query.frames = filter.clone();
+        let merged = engine.merge_stacktraces(&tenants("one"), query.clone()).await.unwrap();
+        assert_eq!(merged.total(), total, "{filter:?}");
+        query.call_site = vec!["main.main".to_owned(), "work".to_owned()];
+        let below = engine.merge_stacktraces(&tenants("one"), query).await.unwrap();
+        let keeps_work = [428, 548, 560].contains(&total);
+        assert_eq!(below.total(), if keeps_work { 428 } else { 0 }, "{filter:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_lines_have_the_values_of_the_stacks_that_pass_a_frame_filter() {
+    let engine = engine(two_services());
+    let mut query = lines_of(15.0, &[]);
+    query.frames = frames([&[], &[]], [&["work"], &[]]);
+    let lines = engine.select_series(&tenants("one"), query.clone()).await.unwrap();
+    let of = |value: f64| [15_000, 30_000, 45_000].map(|after| (NOON + after, value));
+    assert_eq!(lines[0].points, of(33.0));
+    query.call_site = vec!["main.main".to_owned()];
+    let lines = engine.select_series(&tenants("one"), query).await.unwrap();
+    assert_eq!(lines[0].points, of(30.0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
     let store = TestStore::new();
@@ -283,6 +335,7 @@ fn lines_of(step: f64, group_by: &[&str]) -> SeriesQuery {
         matchers: Vec::new(),
         range: TimeRange::new(NOON + 15_000, NOON + 60_000),
         call_site: Vec::new(),
+        frames: FrameFilter::default(),
         step,
         group_by: group_by.iter().map(ToString::to_string).collect(),
         aggregation: Aggregation::Sum,

@@ -20,6 +20,7 @@ mod tables;
 mod timeline;
 
 pub use common::error::QueryError;
+pub use common::frame_filter::{FrameConditions, FrameFilter};
 pub use common::sql_result::run_until;
 pub(crate) use common::sql_result::{Deadline, SqlResult};
 pub use common::types::{

@@ -58,7 +58,12 @@ impl Expression {
 
     /// Compiles `pattern` to search for it anywhere in a text.
     pub fn search(pattern: &str) -> Result<Self, Re2Error> {
-        Self::build(pattern, Flags::default(), false, Engine::Fast { limit: PROGRAM_BYTES })
+        Self::search_within(pattern, PROGRAM_BYTES)
+    }
+
+    /// Like [`Expression::search`]. The program and the cache of its lazy DFA may each take up to `limit` bytes.
+    pub fn search_within(pattern: &str, limit: usize) -> Result<Self, Re2Error> {
+        Self::build(pattern, Flags::default(), false, Engine::Fast { limit })
     }
 
     fn build(pattern: &str, flags: Flags, is_anchored: bool, engine: Engine) -> Result<Self, Re2Error> {

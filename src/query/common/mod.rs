@@ -6,6 +6,7 @@ pub(in crate::query) mod blocking;
 pub(in crate::query) mod checked;
 pub(in crate::query) mod columns;
 pub(in crate::query) mod error;
+pub(in crate::query) mod frame_filter;
 pub(in crate::query) mod sql_result;
 pub(in crate::query) mod stream;
 pub(in crate::query) mod time;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::query::common::error::QueryError;
+use crate::query::common::frame_filter::FrameFilter;
 use alluvium_profile::selector::Matcher;
 use alluvium_profile::{Labels, ProfileType, ProfileTypeId, TimeSpan};
 
@@ -69,6 +70,8 @@ pub struct SeriesQuery {
     pub range: TimeRange,
     /// Selects only values of stacks that begin with these functions, root first. Empty for all stacks.
     pub call_site: Vec<String>,
+    /// Selects only values of stacks whose functions pass this filter.
+    pub frames: FrameFilter,
     /// Length of a step in seconds, at least a millisecond.
     pub step: f64,
     /// Labels by which profiles are grouped. An empty list results in one series without labels.
@@ -151,6 +154,8 @@ pub struct StackQuery {
     pub range: TimeRange,
     /// Selects only stacks that begin with these functions, root first. Empty for all stacks.
     pub call_site: Vec<String>,
+    /// Selects only stacks whose functions pass this filter.
+    pub frames: FrameFilter,
     /// Selects only profiles with one of these ids. Empty for all profiles.
     pub profile_ids: Vec<String>,
     /// Selects only samples of one of these spans (16 hexadecimal digits). Empty for all samples.
@@ -349,6 +354,7 @@ impl StackQuery {
             matchers,
             range,
             call_site: Vec::new(),
+            frames: FrameFilter::default(),
             profile_ids: Vec::new(),
             span_ids: Vec::new(),
             trace_ids: Vec::new(),

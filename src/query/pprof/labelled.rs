@@ -12,6 +12,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
+use crate::query::common::blocking;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::StackQuery;
 use crate::query::common::{checked, stream};
@@ -20,8 +21,8 @@ use crate::query::decoded::labels::SeriesLabels;
 use crate::query::decoded::stacks::Loaded;
 use crate::query::scan::read;
 use crate::query::series::{moments, stored_profiles};
-use crate::query::stacks::call_site::begins_with;
 use crate::query::stacks::flame;
+use crate::query::stacks::selector::StackSelector;
 use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
@@ -111,12 +112,23 @@ pub(super) fn load(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stati
         let labels = context.labels(time).await?;
         let stacks = all.values.keys().map(|(stack, _)| *stack).collect::<HashSet<StackId>>();
         let stacks = context.frames(time, stacks.into_iter().collect()).await?;
-        if !query.call_site.is_empty() {
-            let table = stacks.table.read();
-            all.values
-                .retain(|(stack, _), _| begins_with(&table, *stack, &query.call_site));
-        }
-        all.finish(stacks, &labels, &query.numeric_labels)
+        let memory = context.runtime.reservation("frames of a filter");
+        let finished = blocking::run(move |cancellation| {
+            if !query.call_site.is_empty() || !query.frames.is_empty() {
+                let table = stacks.table.read();
+                let mut selector = StackSelector::new(&table, &query.call_site, &query.frames, memory);
+                let mut selected = HashSet::new();
+                for (stack, _) in all.values.keys() {
+                    cancellation.check()?;
+                    if selector.selects(*stack)? {
+                        selected.insert(*stack);
+                    }
+                }
+                all.values.retain(|(stack, _), _| selected.contains(stack));
+            }
+            all.finish(stacks, &labels, &query.numeric_labels)
+        });
+        finished.await
     })
 }
 

@@ -1,7 +1,6 @@
-//! Call sites: finds the stacks that begin, at the root, with given functions, and sums the values of these stacks by
-//! profile.
+//! Call sites and frame filters: finds the stacks with given functions, and sums the values of these stacks by profile.
 //!
-//! In: a filter and the functions, root first. Out: values by profile. The stored totals of profiles include all of
+//! In: a filter and the conditions on stacks. Out: values by profile. The stored totals of profiles include all of
 //! their stacks, so this module reads the samples instead of the totals.
 
 use std::collections::HashSet;
@@ -13,11 +12,12 @@ use hashbrown::HashMap;
 
 use crate::query::common::blocking;
 use crate::query::common::error::QueryError;
+use crate::query::common::frame_filter::FrameFilter;
 use crate::query::common::{checked, stream};
 use crate::query::decoded::context::Context;
-use crate::query::decoded::stack_table::StackTable;
 use crate::query::scan::read;
 use crate::query::series::moments::Moment;
+use crate::query::stacks::selector::StackSelector;
 use crate::query::stacks::sums;
 use crate::store::common::schema;
 use crate::store::common::schema::Table;
@@ -35,24 +35,13 @@ pub(crate) struct ValuesBelow {
     memory: MemoryReservation,
 }
 
-/// Returns true if a stack begins, at the root, with these functions.
-pub(crate) fn begins_with(table: &StackTable, stack: StackId, call_site: &[String]) -> bool {
-    let Some(frames) = table.stack(stack) else {
-        return false;
-    };
-    frames.len() >= call_site.len()
-        && frames
-            .iter()
-            .rev()
-            .zip(call_site)
-            .all(|(index, name)| table.name(*index).as_ref() == name)
-}
-
-/// Returns the stacks that begin with these functions, among the rows of `samples` that pass the filter.
-pub(crate) fn stacks_below(
+/// Returns the stacks that begin with the functions of `call_site` and pass `frames`, among the rows of `samples` that
+/// pass the filter.
+pub(crate) fn selected_stacks(
     context: &Arc<Context>,
     filter: &ScanFilter,
     call_site: Vec<String>,
+    frames: FrameFilter,
 ) -> BoxFuture<'static, Result<Arc<HashSet<StackId>>, QueryError>> {
     let (context, sums) = (context.clone(), sums::sorted_by_stack(context, filter));
     let time = filter.time.unwrap_or(TimeSpan::ALL);
@@ -60,13 +49,20 @@ pub(crate) fn stacks_below(
         let stack_sums = sums.await?;
         let ids: Vec<StackId> = stack_sums.values.iter().map(|(stack, _)| *stack).collect();
         let loaded = context.frames(time, ids.clone()).await?;
-        let below = blocking::run(move |cancellation| {
-            cancellation.check()?;
+        let memory = context.runtime.reservation("frames of a filter");
+        let selected = blocking::run(move |cancellation| {
             let table = loaded.table.read();
-            let below = ids.into_iter().filter(|id| begins_with(&table, *id, &call_site));
-            Ok(Arc::new(below.collect()))
+            let mut selector = StackSelector::new(&table, &call_site, &frames, memory);
+            let mut selected = HashSet::new();
+            for id in ids {
+                cancellation.check()?;
+                if selector.selects(id)? {
+                    selected.insert(id);
+                }
+            }
+            Ok(Arc::new(selected))
         });
-        below.await
+        selected.await
     })
 }
 

@@ -13,6 +13,7 @@ use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::checked;
 use crate::query::common::error::QueryError;
+use crate::query::common::frame_filter::FrameFilter;
 use crate::query::common::types::{Detail, GoPgo, StackQuery};
 use crate::query::decoded::context::Context;
 use crate::query::decoded::stacks;
@@ -21,7 +22,7 @@ use crate::query::resources::runtime::Runtime;
 use crate::query::scan::read;
 use crate::query::series::moments::Moment;
 use crate::query::series::{moments, selection};
-use crate::query::stacks::call_site::begins_with;
+use crate::query::stacks::selector::StackSelector;
 use crate::query::stacks::sums;
 use crate::query::stacks::sums::{SortedSums, Sums};
 use crate::store::common::schema;
@@ -71,23 +72,48 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
         }
         let spans = id_set(&query.span_ids, 16, "span")?;
         let traces = id_set(&query.trace_ids, 32, "trace")?;
-        let mut sums = sum_stacks(&context, &filter, moments, spans, traces).await?;
+        let sums = sum_stacks(&context, &filter, moments, spans, traces).await?;
         let ids = sums.values.iter().map(|(stack, _)| *stack).collect();
         let stacks = match query.go_pgo {
             Some(_) => context.frames_with_start_lines(time, ids).await?,
             None => context.frames(time, ids).await?,
         };
-        if !query.call_site.is_empty() {
-            let table = stacks.table.read();
-            sums.values
-                .retain(|(stack, _)| begins_with(&table, *stack, &query.call_site));
-        }
-        Ok(MergedStacks {
+        let merged = MergedStacks {
             sums,
             stacks,
             pgo: query.go_pgo,
             runtime: context.runtime.clone(),
-        })
+        };
+        if query.call_site.is_empty() && query.frames.is_empty() {
+            return Ok(merged);
+        }
+        select_stacks(merged, query.call_site, query.frames).await
+    })
+}
+
+/// Removes the stacks that do not begin with the functions of `call_site` or do not pass `frames`.
+fn select_stacks(
+    mut merged: MergedStacks,
+    call_site: Vec<String>,
+    frames: FrameFilter,
+) -> BoxFuture<'static, Result<MergedStacks, QueryError>> {
+    blocking::run(move |cancellation| {
+        let memory = merged.runtime.reservation("frames of a filter");
+        let table = merged.stacks.table.read();
+        let mut selector = StackSelector::new(&table, &call_site, &frames, memory);
+        let mut kept = 0;
+        for index in 0..merged.sums.values.len() {
+            cancellation.check()?;
+            let (stack, value) = merged.sums.values[index];
+            if selector.selects(stack)? {
+                merged.sums.values[kept] = (stack, value);
+                kept += 1;
+            }
+        }
+        merged.sums.values.truncate(kept);
+        drop(selector);
+        drop(table);
+        Ok(merged)
     })
 }
 

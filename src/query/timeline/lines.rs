@@ -1,5 +1,5 @@
 //! Time series: totals of `profiles`, aggregated into steps and grouped by labels. Samples are read only if the query
-//! has a call site, or if its exemplars are spans.
+//! selects stacks by their functions, or if its exemplars are spans.
 //!
 //! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and their exemplars.
 
@@ -76,8 +76,9 @@ pub(crate) fn select(
         };
         let mut samples = filter.clone();
         let mut values_below = None;
-        if !query.call_site.is_empty() {
-            samples.stacks = Some(call_site::stacks_below(&context, &filter, query.call_site.clone()).await?);
+        if !query.call_site.is_empty() || !query.frames.is_empty() {
+            let (below, frames) = (query.call_site.clone(), query.frames.clone());
+            samples.stacks = Some(call_site::selected_stacks(&context, &filter, below, frames).await?);
             values_below = Some(call_site::values(&context, &samples).await?);
         }
         let selected = Arc::new(context.totals(filter.clone()).await?);

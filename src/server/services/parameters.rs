@@ -3,7 +3,7 @@
 //! In: fields of messages and parameters of URLs. Out: values of the query layer, or status 400 with the reason. The
 //! calls of `querier.v1` and Pyroscope's plain routes share this module, so that both reject the same queries.
 
-use crate::query::{ExemplarKind, GoPgo, HeatmapSource, StackQuery, TimeRange};
+use crate::query::{ExemplarKind, FrameConditions, FrameFilter, GoPgo, HeatmapSource, StackQuery, TimeRange};
 use crate::server::bodies::limits::ServerLimits;
 use crate::server::state::shared::ServerState;
 use alluvium_profile::ProfileType;
@@ -95,20 +95,53 @@ pub(in crate::server) async fn stack_query(
     Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
 }
 
-/// Returns the functions that stacks must begin with, outermost first, and the options that shorten stacks for Go PGO.
-pub(super) fn stack_selection(
+/// The stacks that a request selects, and what remains of them.
+#[derive(Default)]
+pub(super) struct StackSelection {
+    /// The functions that stacks must begin with, outermost first.
+    pub(super) call_site: Vec<String>,
+    /// Conditions on all functions of a stack.
+    pub(super) frames: FrameFilter,
+    /// The options that shorten stacks for Go PGO.
+    pub(super) go_pgo: Option<GoPgo>,
+}
+
+/// Checks a selector of stacks and compiles its regular expressions.
+pub(super) async fn stack_selection(
+    state: &ServerState,
     selector: Option<types::StackTraceSelector>,
-) -> Result<(Vec<String>, Option<GoPgo>), ConnectError> {
+) -> Result<StackSelection, ConnectError> {
     let Some(selector) = selector else {
-        return Ok((Vec::new(), None));
+        return Ok(StackSelection::default());
     };
     check_list_length("call sites", selector.call_site.len())?;
-    let call_site = selector.call_site.into_iter().map(|location| location.name);
-    let pgo = selector.go_pgo.map(|pgo| GoPgo {
-        keep_locations: pgo.keep_locations as usize,
-        aggregate_callees: pgo.aggregate_callees,
-    });
-    Ok((call_site.collect(), pgo))
+    Ok(StackSelection {
+        call_site: selector.call_site.into_iter().map(|location| location.name).collect(),
+        frames: frame_filter(state, selector.frame_filter.unwrap_or_default()).await?,
+        go_pgo: selector.go_pgo.map(|pgo| GoPgo {
+            keep_locations: pgo.keep_locations as usize,
+            aggregate_callees: pgo.aggregate_callees,
+        }),
+    })
+}
+
+async fn frame_filter(state: &ServerState, filter: types::StackFrameFilter) -> Result<FrameFilter, ConnectError> {
+    let included = FrameConditions {
+        names: filter.include_function_names,
+        patterns: filter.include_function_name_regexes,
+    };
+    let excluded = FrameConditions {
+        names: filter.exclude_function_names,
+        patterns: filter.exclude_function_name_regexes,
+    };
+    check_list_length("function names", included.names.len().max(excluded.names.len()))?;
+    let cost = if included.patterns.is_empty() && excluded.patterns.is_empty() {
+        0
+    } else {
+        COMPILE_BYTES
+    };
+    let compile = move || Ok(FrameFilter::new(included, excluded)?);
+    state.workers.run(cost, compile).await
 }
 
 /// Rejects a step that is not a number or is too short.

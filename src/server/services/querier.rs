@@ -173,7 +173,7 @@ impl QuerierService for Querier {
             span_ids: Vec::new(),
             trace_ids: request.trace_id_selector,
         };
-        selectors.apply_to(&mut query)?;
+        selectors.apply_to(&self.0, &mut query).await?;
         query.numeric_labels = self.0.numeric_labels(tenants);
         match call.codec {
             Codec::Json => Ok(self.0.engine.merge_profile(tenants, query, message).await?.into()),
@@ -184,8 +184,8 @@ impl QuerierService for Querier {
         }
     }
 
-    /// Returns time lines. If `stack_trace_selector` has a call site, only stacks that begin with the call site count.
-    /// `go_pgo` is ignored, because it shortens stacks and does not change their values.
+    /// Returns time lines. Only the stacks that the call site and the frame filter of `stack_trace_selector` select
+    /// count. `go_pgo` is ignored, because it shortens stacks and does not change their values.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,
@@ -193,11 +193,13 @@ impl QuerierService for Querier {
         let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
         check_list_length("labels to group by", request.group_by.len())?;
+        let stacks = stack_selection(&self.0, request.stack_trace_selector.clone()).await?;
         let query = SeriesQuery {
             profile_type: profile_type(&request.profile_type_id)?,
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
             range: TimeRange::new(request.start, request.end),
-            call_site: stack_selection(request.stack_trace_selector.clone())?.0,
+            call_site: stacks.call_site,
+            frames: stacks.frames,
             step: request.step,
             aggregation: match request.aggregation() {
                 types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
@@ -313,7 +315,7 @@ async fn stacktraces_query(
         span_ids: request.span_selector,
         trace_ids: request.trace_id_selector,
     };
-    selectors.apply_to(&mut query)?;
+    selectors.apply_to(state, &mut query).await?;
     Ok(query)
 }
 
@@ -327,8 +329,9 @@ struct Selectors {
 
 impl Selectors {
     /// Checks the selectors and restricts `query` to the stacks that they select.
-    fn apply_to(self, query: &mut StackQuery) -> Result<(), ConnectError> {
-        (query.call_site, query.go_pgo) = stack_selection(self.stack)?;
+    async fn apply_to(self, state: &ServerState, query: &mut StackQuery) -> Result<(), ConnectError> {
+        let stacks = stack_selection(state, self.stack).await?;
+        (query.call_site, query.frames, query.go_pgo) = (stacks.call_site, stacks.frames, stacks.go_pgo);
         check_list_length("profile ids", self.profile_ids.len())?;
         query.profile_ids = self.profile_ids;
         query.span_ids = hexadecimal("span", 16, self.span_ids)?;

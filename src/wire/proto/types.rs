@@ -136,6 +136,21 @@ pub struct StackTraceSelector {
     pub call_site: ::prost::alloc::vec::Vec<Location>,
     #[prost(message, optional, tag = "2")]
     pub go_pgo: ::core::option::Option<GoPgo>,
+    #[prost(message, optional, tag = "3")]
+    pub frame_filter: ::core::option::Option<StackFrameFilter>,
+}
+/// Keeps only the stacks with all included functions and without any excluded function.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StackFrameFilter {
+    #[prost(string, repeated, tag = "1")]
+    pub include_function_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "2")]
+    pub exclude_function_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Each expression may match any part of a name.
+    #[prost(string, repeated, tag = "3")]
+    pub include_function_name_regexes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "4")]
+    pub exclude_function_name_regexes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Location {
@@ -397,17 +412,44 @@ impl crate::json::ToJson for StackTraceSelector {
         out.message(|out| {
             out.field("callSite", &self.call_site);
             out.field("goPgo", &self.go_pgo);
+            out.field("frameFilter", &self.frame_filter);
         });
     }
 }
 
 impl crate::json::Fields for StackTraceSelector {
-    const NAMES: &'static [[&'static str; 2]] = &[["callSite", "call_site"], ["goPgo", "go_pgo"]];
+    const NAMES: &'static [[&'static str; 2]] = &[["callSite", "call_site"], ["goPgo", "go_pgo"], ["frameFilter", "frame_filter"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
             0 => map.next_value_seed(crate::json::Field(&mut self.call_site)),
             1 => map.next_value_seed(crate::json::Field(&mut self.go_pgo)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.frame_filter)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::json::ToJson for StackFrameFilter {
+    fn write(&self, out: &mut crate::json::Writer) {
+        out.message(|out| {
+            out.field("includeFunctionNames", &self.include_function_names);
+            out.field("excludeFunctionNames", &self.exclude_function_names);
+            out.field("includeFunctionNameRegexes", &self.include_function_name_regexes);
+            out.field("excludeFunctionNameRegexes", &self.exclude_function_name_regexes);
+        });
+    }
+}
+
+impl crate::json::Fields for StackFrameFilter {
+    const NAMES: &'static [[&'static str; 2]] = &[["includeFunctionNames", "include_function_names"], ["excludeFunctionNames", "exclude_function_names"], ["includeFunctionNameRegexes", "include_function_name_regexes"], ["excludeFunctionNameRegexes", "exclude_function_name_regexes"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::json::Field(&mut self.include_function_names)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.exclude_function_names)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.include_function_name_regexes)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.exclude_function_name_regexes)),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 //! In: parsed parameters. Out: results of the query engine. Each request occupies one of the slots for running queries.
 //! Selectors, node limits and their errors are the same as in `querier.v1`.
 
-use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
+use crate::query::{Detail, ExemplarKind, FrameFilter, SeriesQuery, StackQuery, TimeRange};
 use crate::server::routes::render::parameters::{DiffQuery, LabelQuery, RenderQuery, Side};
 use crate::server::routes::render::timeline::{by_label, of_all, step};
 use crate::server::services::parameters::{NAME_LABEL, max_functions, max_nodes, text_query};
@@ -38,6 +38,7 @@ pub(super) async fn flame_graph(
                 matchers: query.matchers.clone(),
                 range,
                 call_site: Vec::new(),
+                frames: FrameFilter::default(),
                 step: step as f64,
                 group_by: group_by.into_iter().cloned().collect(),
                 aggregation,
