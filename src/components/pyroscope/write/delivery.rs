@@ -3,12 +3,14 @@
 //! In: profiles of a batch. Out: one [`Outcome`] for the whole batch, which lists the refused profiles. This module
 //! does not retry requests.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::stream;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
+use parking_lot::Mutex;
 
 use crate::common::sending::outbox::{Deliver, Failure, FailureKind, Outcome, Sending};
 use crate::pyroscope::write::arguments::EndpointArguments;
@@ -30,12 +32,19 @@ use alluvium_wire::refusals::{self, Refused};
 /// limits the memory.
 const AT_ONCE: usize = 64;
 
+/// Time after a rate limit in which each profile is sent in its own request.
+const SPLIT_TIME: Duration = Duration::from_mins(1);
+
 /// Sends batches to one endpoint.
 pub(super) struct Delivery {
     /// The HTTP client for the requests to the endpoint.
     pub client: HttpClient,
     /// The configuration of the endpoint.
     pub arguments: EndpointArguments,
+    /// Time of the last push that the endpoint refused because of a limit, without a list of the refused profiles.
+    /// Pyroscope stores a part of such a push. To send its profiles together again would store this part twice, and would
+    /// never succeed if they exceed the limit together.
+    pub last_limit: Mutex<Option<Instant>>,
 }
 
 impl Deliver for Delivery {
@@ -55,24 +64,41 @@ impl Delivery {
             headers.insert(QUEUE_HEADER, report);
         }
         let tenant_label = self.arguments.tenant_label.as_ref().map(|label| &*label.0);
-        let mut parcels = parcel::pack(profiles, tenant_label);
+        let is_split = self.last_limit.lock().is_some_and(|last| last.elapsed() < SPLIT_TIME);
+        let mut parcels = parcel::pack(profiles, tenant_label, is_split);
         if let [_] = parcels.as_slice()
             && let Some(parcel) = parcels.pop()
         {
-            return self.send(&parcel, headers, sending).await;
+            return self.send(&parcel, headers, sending).await.outcome;
         }
+        // Tenants that have reached a limit. Their remaining parcels of this batch are not sent.
+        let limits: Mutex<Vec<(Option<Arc<str>>, Failure)>> = Mutex::default();
+        let limits = &limits;
         let sent = stream::iter(parcels).map(|parcel| {
             let headers = headers.clone();
             async move {
-                let outcome = self.send(&parcel, headers, sending).await;
-                (parcel.indices, outcome)
+                let reached = {
+                    let limits = limits.lock();
+                    let limit = limits.iter().find(|(tenant, _)| *tenant == parcel.tenant);
+                    limit.map(|(_, failure)| failure.clone())
+                };
+                if let Some(failure) = reached {
+                    return (parcel.indices, Outcome::Failed(failure));
+                }
+                let sent = self.send(&parcel, headers, sending).await;
+                if let Outcome::Failed(failure) = &sent.outcome
+                    && sent.is_limited
+                {
+                    limits.lock().push((parcel.tenant, failure.clone()));
+                }
+                (parcel.indices, sent.outcome)
             }
         });
         join(sent.buffer_unordered(AT_ONCE).collect().await)
     }
 
     /// Sends one request and turns its response into an outcome.
-    async fn send(&self, parcel: &Parcel, headers: HeaderMap, sending: Sending<'_>) -> Outcome {
+    async fn send(&self, parcel: &Parcel, headers: HeaderMap, sending: Sending<'_>) -> Sent {
         let mut caller = Caller::new(self.client.client().clone(), self.arguments.url.url().clone())
             .with_headers(headers)
             .with_timeout(sending.timeout);
@@ -101,7 +127,7 @@ impl Delivery {
             Ok(()) => {
                 sending.metrics.request("ok");
                 tell(LiveOutcome::Good("taken"));
-                return Outcome::Accepted;
+                return Sent::new(Outcome::Accepted);
             }
             Err(error) => error,
         };
@@ -111,7 +137,12 @@ impl Delivery {
         {
             sending.metrics.request("partial");
             tell(LiveOutcome::Bad("partly refused", failure.message.clone()));
-            return Outcome::Partly(refused, failure);
+            return Sent::new(Outcome::Partly(refused, failure));
+        }
+        let is_limited =
+            failure.kind == FailureKind::Endpoint && matches!(error, CallError::Refused { status: 429, .. });
+        if is_limited && matches!(parcel.content, Content::Push(_)) {
+            *self.last_limit.lock() = Some(Instant::now());
         }
         let word = match failure.kind {
             FailureKind::Profiles | FailureKind::TooLarge => "refused",
@@ -119,7 +150,26 @@ impl Delivery {
         };
         sending.metrics.request(word);
         tell(LiveOutcome::Bad(word, failure.message.clone()));
-        Outcome::Failed(failure)
+        Sent {
+            outcome: Outcome::Failed(failure),
+            is_limited,
+        }
+    }
+}
+
+/// The result of one request.
+struct Sent {
+    outcome: Outcome,
+    /// True if the endpoint refused the request because of a limit.
+    is_limited: bool,
+}
+
+impl Sent {
+    fn new(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            is_limited: false,
+        }
     }
 }
 

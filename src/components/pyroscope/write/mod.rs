@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::common::passing::receiver;
 use crate::common::passing::receiver::TakesProfiles;
@@ -105,6 +105,7 @@ impl Write {
             delivery: Arc::new(Delivery {
                 client,
                 arguments: arguments.clone(),
+                last_limit: Mutex::default(),
             }),
         })
     }

@@ -42,8 +42,9 @@ pub(super) enum Content {
 /// Positions in the batch, and the profiles at these positions.
 type Push = (Vec<usize>, Vec<RawProfile>);
 
-/// Splits a batch into parcels. `tenant_label` is the label that names the tenant of a profile.
-pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<Parcel> {
+/// Splits a batch into parcels. `tenant_label` is the label that names the tenant of a profile. If `is_split` is true, each
+/// profile is a parcel.
+pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>, is_split: bool) -> Vec<Parcel> {
     let mut pushes: BTreeMap<Option<Arc<str>>, Push> = BTreeMap::new();
     let mut parcels = Vec::new();
     for (index, profile) in profiles.iter().enumerate() {
@@ -60,12 +61,21 @@ pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<P
                 },
             });
         } else {
-            let (indices, push) = pushes.entry(tenant).or_default();
-            indices.push(index);
-            push.push(RawProfile {
+            let profile = RawProfile {
                 labels: sent,
                 ..profile.clone()
-            });
+            };
+            if is_split {
+                parcels.push(Parcel {
+                    indices: vec![index],
+                    tenant,
+                    content: Content::Push(vec![profile]),
+                });
+            } else {
+                let (indices, push) = pushes.entry(tenant).or_default();
+                indices.push(index);
+                push.push(profile);
+            }
         }
     }
     let pushes = pushes.into_iter().map(|(tenant, (indices, push))| Parcel {
@@ -152,21 +162,31 @@ mod tests {
             profile("", vec![2]),
             profile("b", vec![3]),
         ];
-        let shown: Vec<String> = pack(&batch, Some("__team__"))
-            .iter()
-            .map(|parcel| match &parcel.content {
+        let shown = |is_split: bool| {
+            let parcels = pack(&batch, Some("__team__"), is_split);
+            let shown = parcels.iter().map(|parcel| match &parcel.content {
                 Content::Push(push) => format!("{:?} {:?} push of {}", parcel.indices, parcel.tenant, push[0].labels),
                 Content::Upload { query, id, .. } => {
                     format!("{:?} {:?} {query} with the id {id}", parcel.indices, parcel.tenant)
                 }
-            })
-            .collect();
+            });
+            shown.collect::<Vec<String>>()
+        };
         assert_eq!(
-            shown,
+            shown(false),
             [
                 r#"[1] Some("a") name=cpu&format=jfr with the id 7b1d"#,
                 r#"[2] None push of {__name__="cpu"}"#,
                 r#"[0, 3] Some("b") push of {__name__="cpu"}"#,
+            ]
+        );
+        assert_eq!(
+            shown(true),
+            [
+                r#"[0] Some("b") push of {__name__="cpu"}"#,
+                r#"[1] Some("a") name=cpu&format=jfr with the id 7b1d"#,
+                r#"[2] None push of {__name__="cpu"}"#,
+                r#"[3] Some("b") push of {__name__="cpu"}"#,
             ]
         );
     }

@@ -770,6 +770,26 @@ async fn batches_shrink_to_what_a_proxy_takes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_exceeds_a_rate_limit_is_sent_one_by_one() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    // The limit lets five profiles pass, and then refuses one.
+    let count = AtomicUsize::new(0);
+    endpoint.set_verdict(move |request| match request.series.len() {
+        1 if count.fetch_add(1, Ordering::Relaxed) % 6 < 5 => Ok(()),
+        _ => Err(ConnectError::new(Code::ResourceExhausted, "push rate limit exceeded")),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let profiles = names(0..40).iter().map(|name| profile(name)).collect();
+    assert!(recorder.receiver().append(profiles).await.is_empty());
+    eventually("all profiles", || endpoint.accepted.lock().len() >= 40).await;
+    assert_eq!(endpoint.services(), names(0..40));
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 0.0);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 #[ignore = "prints a measurement"]
 async fn throughput() {
     let (endpoint, url, _server) = Endpoint::start().await;

@@ -248,9 +248,13 @@ impl Sender {
             return true;
         }
         let is_final = !is_explained && matches!(failure.kind, FailureKind::Profiles | FailureKind::TooLarge);
-        if is_final || self.is_patience_over() {
+        if is_final || (failure.kind != FailureKind::Endpoint && self.is_patience_over()) {
             // Sends each refused profile by itself, which assigns each error to its profile.
             return self.send_singly(batch, &done, passed, timeout).await;
+        }
+        if passed > 0 && failure.kind == FailureKind::Endpoint {
+            // The endpoint accepts profiles up to a limit, so the next attempt must follow soon.
+            self.succeeded();
         }
         self.failed(failure);
         self.finish(done.iter().map(|&index| batch.ids[index]).collect()).await;
