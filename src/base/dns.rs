@@ -6,12 +6,16 @@
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};
-use hickory_resolver::net::NetError;
+use hickory_resolver::lookup::Lookup;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{self, NetError};
 use hickory_resolver::proto::ProtoError;
-use hickory_resolver::proto::rr::rdata::SRV;
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::proto::rr::rdata::{CNAME, SRV};
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
+
+/// Maximum length of a chain of aliases (CNAME) to SRV records.
+const MAX_ALIASES: u32 = 8;
 
 type Configuration = (ResolverConfig, ResolverOpts);
 
@@ -40,11 +44,11 @@ pub enum DnsError {
 /// Source of the resolver configuration.
 pub struct System(Box<dyn Fn() -> Result<Configuration, NetError> + Send + Sync>);
 
-/// A resolver with the search domains of the configuration.
+/// A resolver with its configuration.
 pub struct Lookups {
     resolver: TokioResolver,
-    search: Vec<Name>,
-    dots: usize,
+    config: ResolverConfig,
+    options: ResolverOpts,
 }
 
 impl System {
@@ -64,13 +68,11 @@ impl System {
         // contains only addresses, and no records of other types.
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
-        let (search, dots) = (config.search().to_vec(), options.ndots);
-        let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
-        let resolver = builder.with_options(options).build();
+        let resolver = resolver(config.clone(), options.clone());
         Ok(Lookups {
             resolver: resolver.map_err(|error| DnsError::Resolver(Box::new(error)))?,
-            search,
-            dots,
+            config,
+            options,
         })
     }
 }
@@ -80,7 +82,7 @@ impl Lookups {
     pub async fn records(&self, name: &str, record: RecordType) -> Result<Vec<RData>, DnsError> {
         let mut failure = None;
         for candidate in self.candidates(name)? {
-            match self.resolver.lookup(candidate.clone(), record).await {
+            match self.lookup(candidate.clone(), record).await {
                 Ok(lookup) => return Ok(lookup.answers().iter().map(|answer| answer.data.clone()).collect()),
                 Err(error) if error.is_nx_domain() => {}
                 Err(error) if error.is_no_records_found() => return Ok(Vec::new()),
@@ -94,6 +96,52 @@ impl Lookups {
             }
         }
         failure.map_or(Ok(Vec::new()), Err)
+    }
+
+    /// Looks up a full name. For SRV records, follows aliases, because the resolver does not: it takes the target of an
+    /// SRV record in the response for the next name of the alias, and looks up the SRV records of that name.
+    async fn lookup(&self, mut name: Name, record: RecordType) -> Result<Lookup, NetError> {
+        let mut aliases = 0;
+        loop {
+            let error = match self.ask(&name, record).await {
+                Err(error) if record == RecordType::SRV && aliases < MAX_ALIASES => error,
+                found => return found,
+            };
+            let Ok(alias) = self.ask(&name, RecordType::CNAME).await else {
+                return Err(error);
+            };
+            let target = |answer: &Record| match &answer.data {
+                RData::CNAME(CNAME(target)) => Some(target.clone()),
+                _ => None,
+            };
+            let Some(target) = alias.answers().iter().find_map(target) else {
+                return Err(error);
+            };
+            name = target;
+            aliases += 1;
+        }
+    }
+
+    /// Asks the servers for the records of a full name. The resolver asks two servers at a time and returns the first
+    /// response, even if the response is an error. If it is an error, asks one server after the other, because another
+    /// server may know the name.
+    async fn ask(&self, name: &Name, record: RecordType) -> Result<Lookup, NetError> {
+        let refused = match self.resolver.lookup(name.clone(), record).await {
+            Err(error) if is_refused(&error) && self.config.name_servers().len() > 1 => error,
+            found => return found,
+        };
+        for server in self.config.name_servers() {
+            let config = ResolverConfig::from_parts(None, Vec::new(), vec![server.clone()]);
+            let mut options = self.options.clone();
+            options.attempts = 0;
+            if let Ok(resolver) = resolver(config, options) {
+                match resolver.lookup(name.clone(), record).await {
+                    Err(error) if !error.is_no_records_found() => {}
+                    found => return found,
+                }
+            }
+        }
+        Err(refused)
     }
 
     /// Returns host and port of each SRV record of a name.
@@ -119,12 +167,27 @@ impl Lookups {
         }
         let in_domain = |domain: &Name| parsed.clone().append_domain(domain);
         // If a search domain makes the name too long, that candidate cannot exist.
-        let mut candidates: Vec<Name> = self.search.iter().filter_map(|domain| in_domain(domain).ok()).collect();
-        let has_enough_dots = name.matches('.').count() >= self.dots;
+        let mut candidates: Vec<Name> = self
+            .config
+            .search()
+            .iter()
+            .filter_map(|domain| in_domain(domain).ok())
+            .collect();
+        let has_enough_dots = name.matches('.').count() >= self.options.ndots;
         let index = if has_enough_dots { 0 } else { candidates.len() };
         let mut absolute = parsed.clone();
         absolute.set_fqdn(true);
         candidates.insert(index, absolute);
         Ok(candidates)
     }
+}
+
+fn resolver(config: ResolverConfig, options: ResolverOpts) -> Result<TokioResolver, NetError> {
+    let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    builder.with_options(options).build()
+}
+
+/// Returns true if a server responded with an error, such as SERVFAIL or REFUSED.
+fn is_refused(error: &NetError) -> bool {
+    matches!(error, NetError::Dns(net::DnsError::ResponseCode(_)))
 }

@@ -4,7 +4,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig, ResolverOpts};
+use hickory_resolver::config::{
+    ConnectionConfig, NameServerConfig, ResolverConfig, ResolverOpts, ServerOrderingStrategy,
+};
 use hickory_resolver::proto::op::{Message, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, AAAA, CNAME, MX, NS, SRV};
 use hickory_resolver::proto::rr::{Name, RData, Record};
@@ -69,8 +71,14 @@ impl Zone {
         answer.to_vec().unwrap()
     }
 
-    /// Starts a server for the zone. Returns a resolver configuration with its address and one search domain.
+    /// Starts a server for the zone. Returns a resolver configuration with this server and one search domain.
     async fn serve(&self) -> (System, [Server; 2]) {
+        let (server, tasks) = self.listen().await;
+        (system(vec![server]), tasks)
+    }
+
+    /// Starts a server for the zone. Returns its address.
+    async fn listen(&self) -> (NameServerConfig, [Server; 2]) {
         let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (mut by_udp, mut by_tcp) = (ConnectionConfig::udp(), ConnectionConfig::tcp());
@@ -97,12 +105,17 @@ impl Zone {
             }
         });
         let server = NameServerConfig::new(Ipv4Addr::LOCALHOST.into(), true, vec![by_udp, by_tcp]);
-        let config = ResolverConfig::from_parts(None, vec![name("shop.example.")], vec![server]);
-        let mut options = ResolverOpts::default();
-        options.timeout = Duration::from_secs(20);
-        let system = System::new(move || Ok((config.clone(), options.clone())));
-        (system, [Server::of(datagrams), Server::of(streams)])
+        (server, [Server::of(datagrams), Server::of(streams)])
     }
+}
+
+/// Returns a resolver configuration with these servers, in this order, and one search domain.
+fn system(servers: Vec<NameServerConfig>) -> System {
+    let config = ResolverConfig::from_parts(None, vec![name("shop.example.")], servers);
+    let mut options = ResolverOpts::default();
+    options.timeout = Duration::from_secs(20);
+    options.server_ordering_strategy = ServerOrderingStrategy::UserProvidedOrder;
+    System::new(move || Ok((config.clone(), options.clone())))
 }
 
 fn discovery(record: &str, port: i64, names: &[&str], system: System) -> Dns {
@@ -140,6 +153,18 @@ async fn each_record_is_a_target() {
             "_p._tcp.example.",
             Some(RData::SRV(SRV::new(0, 5, 6061, name("two.example.")))),
         ),
+        (
+            "_alias._tcp.example.",
+            Some(RData::CNAME(CNAME(name("_p._tcp.example.")))),
+        ),
+        (
+            "_chain._tcp.example.",
+            Some(RData::CNAME(CNAME(name("_alias._tcp.example.")))),
+        ),
+        (
+            "_circle._tcp.example.",
+            Some(RData::CNAME(CNAME(name("_circle._tcp.example.")))),
+        ),
         ("one.example.", Some(address("192.0.2.1"))),
         ("one.example.", Some(RData::AAAA(AAAA("2001:db8::1".parse().unwrap())))),
         ("alias.example.", Some(RData::CNAME(CNAME(name("target.example."))))),
@@ -156,6 +181,27 @@ async fn each_record_is_a_target() {
                 "__address__=two.example:6061 name=_p._tcp.example srv_record_port=6061 srv_record_target=two.example.",
             ],
         ),
+        (
+            "SRV",
+            "_alias._tcp.example.",
+            vec![
+                "__address__=one.example:6060 name=_alias._tcp.example. srv_record_port=6060 \
+                 srv_record_target=one.example.",
+                "__address__=two.example:6061 name=_alias._tcp.example. srv_record_port=6061 \
+                 srv_record_target=two.example.",
+            ],
+        ),
+        (
+            "SRV",
+            "_chain._tcp.example.",
+            vec![
+                "__address__=one.example:6060 name=_chain._tcp.example. srv_record_port=6060 \
+                 srv_record_target=one.example.",
+                "__address__=two.example:6061 name=_chain._tcp.example. srv_record_port=6061 \
+                 srv_record_target=two.example.",
+            ],
+        ),
+        ("SRV", "_circle._tcp.example.", vec![]),
         ("A", "one.example.", vec!["__address__=192.0.2.1:80 name=one.example."]),
         (
             "A",
@@ -235,4 +281,39 @@ async fn a_name_that_nobody_can_answer_for_keeps_its_targets() {
     zone.0.lock().clear();
     assert_eq!(discover(&dns).await, expected);
     assert!(dns.failure().unwrap().to_string().ends_with("(and 1 more)"));
+}
+
+#[tokio::test]
+async fn a_server_that_fails_does_not_hide_the_response_of_another() {
+    let zone = Zone::default();
+    *zone.0.lock() = vec![
+        ("one.example.", Some(RData::A(A::new(192, 0, 2, 1)))),
+        (
+            "_alias._tcp.example.",
+            Some(RData::CNAME(CNAME(name("_p._tcp.example.")))),
+        ),
+        (
+            "_p._tcp.example.",
+            Some(RData::SRV(SRV::new(0, 5, 6060, name("one.example.")))),
+        ),
+    ];
+    let failing = Zone::default();
+    let (first, _first_tasks) = failing.listen().await;
+    let (second, _second_tasks) = failing.listen().await;
+    let (third, _third_tasks) = zone.listen().await;
+    let servers = vec![first, second, third];
+    let addresses = discovery("A", 80, &["one.example.", "gone.example."], system(servers.clone()));
+    assert_eq!(
+        discover(&addresses).await,
+        ["__address__=192.0.2.1:80 name=one.example."]
+    );
+    assert!(addresses.failure().is_none());
+    let services = discovery("SRV", 80, &["_alias._tcp.example."], system(servers));
+    assert_eq!(
+        discover(&services).await,
+        [
+            "__address__=one.example:6060 name=_alias._tcp.example. srv_record_port=6060 \
+             srv_record_target=one.example."
+        ]
+    );
 }
