@@ -1,5 +1,6 @@
 //! A session: its connection, outstanding requests, pings, and reported changes.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use crate::zookeeper::messages::{self, EVENT, Header, MAX_MESSAGE, NO_NODE, PING
 
 /// Number of nodes to request before reading replies.
 const CHUNK_NODES: usize = 64;
+/// Port of a server whose address contains no port. Other clients have the same default.
+const DEFAULT_PORT: u16 = 2181;
 
 /// Reason why a session could not be opened, or why it ended.
 #[derive(Debug, thiserror::Error)]
@@ -67,8 +70,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. The client requests `timeout`, and the
-    /// server may grant another timeout. If no message arrives during the granted timeout, the session ends.
+    /// Opens a session with the first of the servers (`HOST:PORT` or `HOST`) that accepts. The client requests
+    /// `timeout`, and the server may grant another timeout. If no message arrives during the granted timeout, the
+    /// session ends.
     pub async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
         let mut failures = Vec::new();
         for server in servers {
@@ -86,7 +90,7 @@ impl Session {
         let now = Instant::now();
         let mut session = Self {
             server: server.clone(),
-            stream: TcpStream::connect(&**server).await.map_err(lost)?,
+            stream: TcpStream::connect(&*with_port(server)).await.map_err(lost)?,
             input: BytesMut::new(),
             timeout,
             number: 0,
@@ -257,5 +261,14 @@ impl Session {
 
     fn broken(&self, error: &TryGetError) -> ZooKeeperError {
         ZooKeeperError::Protocol(self.server.clone(), format!("a message is too short: {error}"))
+    }
+}
+
+/// Returns the address of a server, with the default port if `server` is only a host.
+pub(super) fn with_port(server: &str) -> Cow<'_, str> {
+    if server.contains(':') {
+        server.into()
+    } else {
+        format!("{server}:{DEFAULT_PORT}").into()
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use super::session::with_port;
 use super::{Node, Session};
 use alluvium_testing::zookeeper::ZooKeeper;
 
@@ -132,4 +133,16 @@ async fn a_list_with_a_wrong_length_is_refused() {
         error.starts_with(&format!("zookeeper at {server}: a message is too short")),
         "{error}"
     );
+}
+
+#[test]
+fn a_server_without_a_port_has_port_2181() {
+    for (server, address) in [
+        ("zookeeper-1", "zookeeper-1:2181"),
+        ("10.0.0.7", "10.0.0.7:2181"),
+        ("zookeeper-1:2182", "zookeeper-1:2182"),
+        ("[fd00::7]:2182", "[fd00::7]:2182"),
+    ] {
+        assert_eq!(with_port(server), address);
+    }
 }

@@ -17,6 +17,7 @@ use crate::common::arguments::targets::Target;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::discovery::outdated::Outdated;
 use crate::common::discovery::polled::Discovery;
+use alluvium_base::go_json;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{FromValue, Interval, NotEmpty, wrong};
 use alluvium_lang::body::arguments;
@@ -37,7 +38,7 @@ arguments! {
     pub(crate) struct ZooKeeperArguments {
         /// Paths in ZooKeeper under which to discover members.
         paths: NotEmpty<Vec<ZooKeeperPath>>,
-        /// Addresses of the ZooKeeper servers, HOST:PORT.
+        /// Addresses of the ZooKeeper servers, HOST:PORT. The default port is 2181.
         servers: NotEmpty<Vec<Arc<str>>>,
         /// Session timeout of the connection to ZooKeeper.
         timeout: Interval = "10s",
@@ -214,12 +215,12 @@ impl ZooKeeperTree {
     }
 }
 
-/// Parses the member in a node. Returns `None` for a node without a member, such as a parent of the members.
+/// Parses the member in a node as Go does. Returns `None` for a node without a member, such as a parent of the members.
 fn member<M: Member>(path: &str, data: &Bytes) -> Option<M> {
     if data.is_empty() {
         return None;
     }
-    let read = serde_json::from_slice(data);
+    let read = go_json::from_slice(data);
     read.inspect_err(|error| tracing::debug!(path, %error, "a node in zookeeper contains no member"))
         .ok()
 }

@@ -13,7 +13,7 @@ async fn members_become_targets_and_stay_while_there_is_no_session() {
         "/nerve/shop/i-1",
         r#"{"host": "10.0.0.1", "port": 8080, "name": "shop-1", "weight": 1}"#,
     );
-    zookeeper.set("/nerve/shop/i-2", r#"{"host": "fd00::1", "port": 8081}"#);
+    zookeeper.set("/nerve/shop/i-2", r#"{"host": "fd00::1", "port": 8081, "name": null}"#);
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::new("discovery.nerve.test", folder.path());
     let list = |items: &[&str]| Value::array(items.iter().copied().map(Value::string));

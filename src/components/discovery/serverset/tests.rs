@@ -80,3 +80,47 @@ async fn members_become_targets_and_their_changes_are_followed() {
     running.stop().await;
     eventually("no session is left", || zookeeper.sessions() == 0).await;
 }
+
+#[tokio::test]
+async fn a_member_is_read_as_go_reads_json() {
+    let zookeeper = ZooKeeper::start().await;
+    for (node, member) in [
+        (
+            "additional",
+            r#"{"serviceEndpoint": {"host": "a", "port": 80}, "additionalEndpoints": null}"#,
+        ),
+        (
+            "endpoint",
+            r#"{"serviceEndpoint": {"host": "b", "port": 80}, "additionalEndpoints": {"x": {"host": "c", "port": null}}}"#,
+        ),
+        ("null", "null"),
+        ("object", "{}"),
+        ("service", r#"{"serviceEndpoint": null, "status": "ALIVE", "shard": 1}"#),
+        (
+            "shard",
+            r#"{"serviceEndpoint": {"host": "d", "port": 80}, "status": null, "shard": null}"#,
+        ),
+        (
+            "upper",
+            r#"{"ServiceEndpoint": {"Host": "e", "Port": 80}, "STATUS": "DEAD", "Shard": 2}"#,
+        ),
+    ] {
+        zookeeper.set(&format!("/jobs/{node}"), member);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.serverset.test", folder.path());
+    let list = |item: &str| Value::array([Value::string(item)]);
+    let body = Body::new()
+        .with("servers", list(&zookeeper.address))
+        .with("paths", list("/jobs"));
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let expected = [
+        "{__address__=a:80,endpoint_host=a,endpoint_port=80,path=/jobs/additional,shard=0,status=}",
+        "{__address__=b:80,endpoint_host=b,endpoint_host_x=c,endpoint_port=80,endpoint_port_x=0,path=/jobs/endpoint,\
+         shard=0,status=}",
+        "{__address__=d:80,endpoint_host=d,endpoint_port=80,path=/jobs/shard,shard=0,status=}",
+        "{__address__=e:80,endpoint_host=e,endpoint_port=80,path=/jobs/upper,shard=2,status=DEAD}",
+    ];
+    eventually("the members", || shortened_targets(&recorder) == expected).await;
+    running.stop().await;
+}
