@@ -137,7 +137,7 @@ impl<D: Discovery> Polled<D> {
                     None => (self.context.health)(HealthState::Healthy, format!("{} targets found", targets.len())),
                     Some(outdated) => self.failed(&outdated),
                 }
-                if *self.exported.lock() != targets {
+                if !is_same(&self.exported.lock(), &targets) {
                     self.export(targets);
                 }
             }
@@ -208,5 +208,33 @@ impl<D: Discovery> Component<D::Arguments> for Polled<D> {
     fn debug_info(&self) -> Value {
         let count = i64::try_from(self.exported.lock().len()).unwrap_or(i64::MAX);
         Value::object([("targets", Value::Number(Number::Int(count)))])
+    }
+}
+
+/// Returns true if both lists contain the same targets, in any order. Many servers list the same objects in another
+/// order each time, for example DNS servers.
+fn is_same(old: &[Target], new: &[Target]) -> bool {
+    fn sorted(targets: &[Target]) -> Vec<&Target> {
+        let mut targets: Vec<&Target> = targets.iter().collect();
+        targets.sort_unstable();
+        targets
+    }
+    old == new || (old.len() == new.len() && sorted(old) == sorted(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_order_of_the_targets_is_no_change() {
+        let list = |addresses: &[&str]| -> Vec<Target> {
+            let target = |address: &&str| Target::from([("__address__".into(), (*address).into())]);
+            addresses.iter().map(target).collect()
+        };
+        assert!(is_same(&list(&["a", "b", "a"]), &list(&["b", "a", "a"])));
+        for other in [&["a", "b"][..], &["a", "b", "b"], &["a", "b", "c"], &[]] {
+            assert!(!is_same(&list(&["a", "b", "a"]), &list(other)), "{other:?}");
+        }
     }
 }
