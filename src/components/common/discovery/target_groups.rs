@@ -2,8 +2,8 @@
 //! and labels.
 //!
 //! In: JSON or YAML. Out: groups, or an error with line and column. As in Go, a missing list of targets is empty, and
-//! `null` stands for an empty list, mapping or text. As in Prometheus, an unknown key or a group that is null is an
-//! error.
+//! `null` stands for an empty list, mapping or text. As in Prometheus, an unknown key, a group that is null and a label
+//! without a name are errors.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub(crate) fn from_json(json: &[u8]) -> Result<Vec<TargetGroup>, GroupError> {
         GroupError {
             line: error.line() as u64,
             column: error.column() as u64,
-            problem: message.split(" at line ").next().unwrap_or(&message).to_owned(),
+            problem: problem(&message),
         }
     })?;
     groups(written)
@@ -55,24 +55,37 @@ pub(crate) fn from_yaml(yaml: &str) -> Result<Vec<TargetGroup>, GroupError> {
         let position = error.location().map(|location| (location.line(), location.column()));
         let (line, column) = position.unwrap_or((1, 1));
         let message = error.without_snippet().to_string();
-        let message = message.lines().next().unwrap_or_default();
         GroupError {
             line,
             column,
-            problem: message.split(" at line ").next().unwrap_or_default().to_owned(),
+            problem: problem(message.lines().next().unwrap_or_default()),
         }
     })?;
     groups(written.into_iter().next().flatten().unwrap_or_default())
 }
 
+/// Returns the message of a parser without its position and without advice to Rust programmers.
+fn problem(message: &str) -> String {
+    let ends = [" at line ", ", set DuplicateKeyPolicy", "; use Option<"];
+    let end = ends.iter().filter_map(|end| message.find(end)).min();
+    message[..end.unwrap_or(message.len())].to_owned()
+}
+
 fn groups(written: Vec<Option<WrittenGroup>>) -> Result<Vec<TargetGroup>, GroupError> {
     let group = |(index, group): (usize, Option<WrittenGroup>)| {
-        let WrittenGroup { targets, labels } = group.ok_or_else(|| GroupError {
+        let number = index + 1;
+        let error = |problem| GroupError {
             line: 1,
             column: 1,
-            problem: format!("group {} of the list is null", index + 1),
-        })?;
-        let labels = labels.unwrap_or_default().into_iter();
+            problem,
+        };
+        let group = group.ok_or_else(|| error(format!("group {number} of the list is null")))?;
+        let WrittenGroup { targets, labels } = group;
+        let labels = labels.unwrap_or_default();
+        if labels.contains_key("") {
+            return Err(error(format!("group {number} of the list has a label without a name")));
+        }
+        let labels = labels.into_iter();
         Ok(TargetGroup {
             targets: targets
                 .unwrap_or_default()
@@ -152,13 +165,28 @@ mod tests {
                 "1:14: invalid type: integer `1`, expected a sequence",
             ),
             ("[null]", "1:1: group 1 of the list is null"),
+            (
+                r#"[{}, {"labels": {"": "x"}}]"#,
+                "1:1: group 2 of the list has a label without a name",
+            ),
             ("", "1:0: EOF while parsing a value"),
         ] {
             assert_eq!(from_json(json.as_bytes()).unwrap_err().to_string(), expected, "{json}");
         }
-        for yaml in ["- label: {}", "- targets: 1", "- targets: [a", "- ~", "targets: []"] {
+        for yaml in [
+            "- label: {}",
+            "- targets: 1",
+            "- targets: [a",
+            "- ~",
+            "targets: []",
+            "- targets: []\n  targets: []",
+            "- labels: {a: 1, a: 2}",
+            "- labels: {~: x}",
+            "- labels: {'': x}",
+        ] {
             let error = from_yaml(yaml).unwrap_err().to_string();
             assert!(!error.contains("Option") && !error.contains("serde"), "{error}");
+            assert!(!error.contains("Policy"), "{error}");
         }
     }
 }
