@@ -11,7 +11,7 @@ use alluvium_profile::pprof;
 use alluvium_wire::files::{self, FileFormat};
 use serde_json::Value;
 
-use crate::files_tools::{Told, fixture, only, read, said, sum_of_lines};
+use crate::files_tools::{Told, fixture, only, read, said, sum_of_lines, uploaded};
 use crate::program::{file_of, other};
 
 /// Contents of the raw file, which has a line of JSON for each sample.
@@ -117,16 +117,23 @@ fn rbspy_reports_one_recording_in_formats_that_say_the_same() {
     assert_eq!(collapsed.flat, raw.flat);
     assert_eq!(with_lines(&collapsed), raw.absolute);
 
-    let speedscope = only(read(&report("speedscope"), FileFormat::Speedscope));
+    let scopes = report("speedscope");
+    let speedscope = only(read(&scopes, FileFormat::Speedscope));
     assert_eq!(speedscope.kind, "process_cpu:cpu:nanoseconds");
     // Each weight is rounded.
     let off = (speedscope.total - raw.nanos).abs();
     assert!(off <= raw.samples, "{} of {raw:?}", speedscope.total);
     assert_eq!(with_lines(&speedscope), raw.timed);
 
-    let binary = only(read(&report("pprof"), FileFormat::Pprof));
+    let profile = report("pprof");
+    let binary = only(read(&profile, FileFormat::Pprof));
     assert_eq!((binary.kind.as_str(), binary.total), (":wall:nanoseconds", raw.nanos));
     assert_eq!(with_lines(&binary), raw.places);
+    uploaded(&[
+        (&path, &collapsed.kind, collapsed.table()),
+        (&scopes, &speedscope.kind, speedscope.table()),
+        (&profile, &binary.kind, binary.table()),
+    ]);
 
     // rbspy prints the own and total share of each line of a function, in percent with two digits.
     let summary = std::fs::read_to_string(report("summary")).unwrap();

@@ -10,7 +10,7 @@ use alluvium_profile::pprof;
 use alluvium_wire::files::FileFormat;
 use serde_json::Value;
 
-use crate::files_tools::{fixture, only, read, said};
+use crate::files_tools::{fixture, only, read, said, uploaded};
 use crate::program::{alone, file_of, other};
 
 /// Shell script that mounts a file over the setting `perf_event_paranoid`, visible to samply only, and runs samply. The
@@ -94,4 +94,5 @@ fn samply_tells_cpu_time_and_the_addresses_of_a_program() {
     };
     assert!(sum(&told.flat, "work") * 10 > told.total * 9, "{told:?}");
     assert!(sum(&told.cum, "main") * 10 > told.total * 9, "{told:?}");
+    uploaded(&[(&path, &told.kind, told.table())]);
 }

@@ -1,5 +1,6 @@
 //! Files of real profilers: type, total, names and lines, compared with the profiler's own output or with another
-//! reader of the same file.
+//! reader of the same file. Then `alluvium upload` sends the files to a server, and its flame graphs must have the same
+//! values.
 //!
 //! In: programs of `fixtures/files` and `fixtures/java`, profiled here. The modules `files_rbspy` and `files_samply`
 //! test rbspy and samply. If a profiler is missing, the test prints a line and is skipped; if `CI` is set, it fails.
@@ -15,8 +16,10 @@ use alluvium_profile::pprof::{self, Profile};
 use alluvium_wire::files::{self, FileFormat};
 use serde_json::Value;
 
+#[cfg(feature = "server")]
+pub(crate) use crate::flames::uploaded;
 use crate::java::busy;
-use crate::pprof::{ours, run_tool};
+use crate::pprof::{Table, ours, run_tool};
 use crate::program::{PATIENCE, Program, alone, file_of, other};
 use crate::tidy::root;
 
@@ -64,10 +67,20 @@ impl Told {
         told
     }
 
+    /// Returns the values by function.
+    pub(crate) fn table(&self) -> Table {
+        let of = |name: &String| (self.flat.get(name).copied().unwrap_or_default(), self.cum[name]);
+        self.cum.keys().map(|name| (name.clone(), of(name))).collect()
+    }
+
     pub(crate) fn share(&self, function: &str) -> f64 {
         self.cum.get(function).copied().unwrap_or_default() as f64 / self.total as f64
     }
 }
+
+/// Uploads nothing, because this build has no server.
+#[cfg(not(feature = "server"))]
+pub(crate) fn uploaded(_: &[(&Path, &str, Table)]) {}
 
 /// Reads the profiles of a file, which must have this format.
 pub(crate) fn read(path: &Path, format: FileFormat) -> Vec<Told> {
@@ -162,6 +175,14 @@ fn py_spy_writes_three_formats_with_one_total() {
     assert_eq!(trace.total, outermost_micros(&std::fs::read(&path).unwrap()) * 1000);
     assert!(trace.total > samples * 5_000_000, "{samples}: {trace:?}");
     claims(&trace);
+
+    let files = [("raw", raw), ("speedscope", speedscope), ("chrometrace", trace)];
+    let files = files.map(|(name, told)| (folder.path().join(name), told));
+    uploaded(
+        &files
+            .each_ref()
+            .map(|(path, told)| (path.as_path(), told.kind.as_str(), told.table())),
+    );
 }
 
 /// Returns the time during which at least one call of a thread was open, summed over the threads of a trace.
@@ -244,6 +265,7 @@ fn async_profiler_writes_recordings_and_folded_stacks() {
     let events = number_behind(&summary, "jdk.ExecutionSample");
     assert_eq!(cpu.total, events * 10_000_000);
 
+    let recorded = path;
     let path = profiled(folder.path(), "collapsed,", "out.collapsed").unwrap();
     let folded = only(read(&path, FileFormat::Collapsed));
     assert_eq!(folded.kind, "process_cpu:samples:count");
@@ -255,6 +277,10 @@ fn async_profiler_writes_recordings_and_folded_stacks() {
         .collect::<Vec<_>>()
         .join("\n");
     assert_eq!(folded.cum["Busy.burn"], sum_of_lines(&with_burn));
+    uploaded(&[
+        (&recorded, &cpu.kind, cpu.table()),
+        (&path, &folded.kind, folded.table()),
+    ]);
 }
 
 #[test]
@@ -316,6 +342,7 @@ fn perf_records_what_its_own_report_says() {
     let line = report.lines().find(|line| line.trim_end().ends_with("] work")).unwrap();
     assert_eq!(text.flat["work"], number_behind(line, ""), "{report}");
     assert!(text.share("main") > 0.9 && text.share("burn") > 0.999, "{text:?}");
+    uploaded(&[(&data, &text.kind, text.table()), (&script, &text.kind, text.table())]);
 }
 
 #[test]
@@ -338,6 +365,7 @@ fn gos_profiles_and_their_texts_say_what_its_tool_says() {
         assert_eq!((imported.format, imported.profiles.len()), (format, 1), "{name}");
         imported.profiles.remove(0).columns
     };
+    let mut uploads = Vec::new();
     for (name, kind, unit) in [
         ("cpu", "cpu", "ns"),
         ("heap", "inuse_space", "B"),
@@ -348,6 +376,12 @@ fn gos_profiles_and_their_texts_say_what_its_tool_says() {
         let binary = columns(&file, FileFormat::Pprof);
         let tool = run_tool(&folder.path().join(&file), kind, unit);
         assert_eq!(ours(binary.get(), kind), tool, "{file}");
+        let written = match unit {
+            "ns" => "nanoseconds",
+            "B" => "bytes",
+            other => other,
+        };
+        uploads.push((folder.path().join(&file), format!(":{kind}:{written}:"), tool.clone()));
         if name == "cpu" {
             assert!(2 * tool["main.work"].1 > tool["main.main"].1, "{tool:?}");
             continue;
@@ -355,12 +389,17 @@ fn gos_profiles_and_their_texts_say_what_its_tool_says() {
         let file = format!("{name}.txt");
         let text = columns(&file, FileFormat::GoText);
         let text = ours(text.get(), kind);
-        let total = |table: &crate::pprof::Table| table.values().map(|(flat, _)| flat).sum::<i64>();
+        let total = |table: &Table| table.values().map(|(flat, _)| flat).sum::<i64>();
         let tool = run_tool(&folder.path().join(&file), kind, unit);
         assert_eq!(total(&text), total(&tool), "{file} {kind}");
         let function = if name == "heap" { "main.main" } else { "main.wait" };
         assert!(text[function].1 > 0, "{text:?}");
     }
+    let uploads: Vec<_> = uploads
+        .iter()
+        .map(|(path, kind, table)| (path.as_path(), kind.as_str(), table.clone()))
+        .collect();
+    uploaded(&uploads);
 }
 
 #[test]
@@ -384,6 +423,7 @@ fn a_profile_of_node_has_its_time_its_names_and_its_lines() {
     assert!(off < 20_000_000, "{} of {micros} us", told.total);
     assert!(told.cum["work"] > 500_000_000, "{told:?}");
     assert!(told.places.contains("work burn.js:3"), "{:?}", told.places);
+    uploaded(&[(&path, &told.kind, told.table())]);
 }
 
 /// Returns the time from the first to the last sample of each profile of a trace, in microseconds, by process and

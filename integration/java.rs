@@ -10,13 +10,12 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium_profile::jfr::{Recording, RecordingFacts};
 use alluvium_profile::pprof::{self, Profile};
 use alluvium_wire::connect::{self, Codec};
 use alluvium_wire::proto::push::{PushRequest, PushResponse};
 use alluvium_wire::push::PushBatch;
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Multipart, RawQuery, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
@@ -26,8 +25,7 @@ use crate::program::{Address, PATIENCE, Program, file_of, other};
 /// Maximum size of a decompressed test profile in bytes.
 const MAX_PROFILE: usize = 64 << 20;
 
-/// Sums of the received values by profile type and by function on a stack. Also the labels of the last pushed profile,
-/// or the URL query of the last upload to `/ingest`.
+/// Sums of the received values by profile type and by function on a stack, and the labels of the last profile.
 #[derive(Default)]
 struct Seen {
     totals: BTreeMap<(String, String), i64>,
@@ -47,31 +45,6 @@ async fn push(State(seen): State<Shared>, body: Bytes) -> Response {
         seen.labels = raw.labels.to_string();
     }
     connect::encode(Codec::Proto, &PushResponse::default()).into_response()
-}
-
-/// Handles an upload that an SDK sends to `/ingest` as a multipart form.
-async fn ingest(State(seen): State<Shared>, RawQuery(query): RawQuery, mut form: Multipart) {
-    let (mut recording, mut labels) = (Bytes::new(), Bytes::new());
-    while let Some(field) = form.next_field().await.unwrap() {
-        let name = field.name().unwrap().to_owned();
-        let content = pprof::gunzip(&field.bytes().await.unwrap(), MAX_PROFILE).unwrap();
-        match name.as_str() {
-            "jfr" => recording = content,
-            "labels" => labels = content,
-            other => panic!("field {other}"),
-        }
-    }
-    let recording = Recording::read(&recording, &labels).unwrap();
-    let about = RecordingFacts {
-        time_nanos: recording.start_nanos(),
-        duration_nanos: recording.duration_nanos(),
-        period_nanos: 10_000_000,
-    };
-    let mut seen = seen.lock().unwrap();
-    for profile in recording.profiles(&about) {
-        seen.add(profile.name, profile.columns.get());
-    }
-    seen.labels = query.unwrap_or_default();
 }
 
 impl Seen {
@@ -94,7 +67,6 @@ async fn sink() -> (String, Shared) {
     let seen = Shared::default();
     let router = Router::new()
         .route("/push.v1.PusherService/Push", post(push))
-        .route("/ingest", post(ingest).layer(DefaultBodyLimit::max(MAX_PROFILE)))
         .with_state(seen.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -172,11 +144,6 @@ pyroscope.write "sink" {{
 "#,
         folder = folder.display()
     );
-    run(folder, &text)
-}
-
-/// Starts the collector on a configuration.
-fn run(folder: &Path, text: &str) -> Program {
     let config = folder.join("config.alloy");
     std::fs::write(&config, text).unwrap();
     let data = folder.join("data").display().to_string();
@@ -306,57 +273,4 @@ async fn a_virtual_machine_is_profiled_with_its_own_recorder_where_there_is_no_a
         let text = String::from_utf8_lossy(&checked.stdout).into_owned();
         assert!(!text.contains("alluvium"), "{text}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_pyroscopes_agent_pushes_is_passed_on_and_read() {
-    let Some(agent) = file_of("ALLUVIUM_PYROSCOPE_AGENT", "io.pyroscope:agent") else {
-        return;
-    };
-    let folder = folder();
-    let (url, seen) = sink().await;
-    let port = Address::keep();
-    let text = format!(
-        r#"
-pyroscope.receive_http "sdk" {{
-	http {{
-		listen_address = "127.0.0.1"
-		listen_port    = {port}
-	}}
-
-	forward_to = [pyroscope.write.sink.receiver]
-}}
-
-pyroscope.write "sink" {{
-	endpoint {{
-		url = "{url}"
-	}}
-}}
-"#,
-        port = port.port()
-    );
-    let mut collector = run(folder.path(), &text);
-    let agent = format!("-javaagent:{}", agent.display());
-    let server = format!("-Dpyroscope.server.address=http://127.0.0.1:{}", port.port());
-    let flags = [
-        agent.as_str(),
-        &server,
-        "-Dpyroscope.application.name=busy",
-        "-Dpyroscope.format=jfr",
-        "-Dpyroscope.profiler.event=itimer",
-        "-Dpyroscope.profiler.alloc=512k",
-        "-Dpyroscope.profiler.lock=1ms",
-        "-Dpyroscope.upload.interval=3s",
-    ];
-    let Some(mut java) = busy(folder.path(), &flags) else {
-        return;
-    };
-    until_all(
-        &seen,
-        &mut [&mut collector, &mut java],
-        "memory:alloc_in_new_tlab_bytes",
-    )
-    .await;
-    let query = seen.lock().unwrap().labels.clone();
-    assert!(query.contains("name=busy") && query.contains("format=jfr"), "{query}");
 }

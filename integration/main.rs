@@ -39,6 +39,8 @@ mod files_rbspy;
 mod files_samply;
 mod files_tools;
 #[cfg(feature = "server")]
+mod flames;
+#[cfg(feature = "server")]
 mod flips;
 mod fuzzing;
 #[cfg(feature = "server")]

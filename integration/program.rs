@@ -92,6 +92,11 @@ impl Program {
     pub(crate) fn terminate(&mut self) -> ExitStatus {
         let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(status.success(), "kill failed");
+        self.wait()
+    }
+
+    /// Waits until the process has ended and returns its exit status.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
