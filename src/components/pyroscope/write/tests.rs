@@ -491,6 +491,36 @@ async fn a_profile_that_the_server_always_fails_at_does_not_block_the_queue() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_profile_that_fails_alone_for_a_short_time_is_not_dropped() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    // A server that starts fails on some profiles and accepts others.
+    let count = AtomicUsize::new(0);
+    endpoint.set_verdict(move |request| {
+        let is_failing = request.series.iter().any(|series| service(&series.labels) == "s0001");
+        if is_failing && count.fetch_add(1, Ordering::Relaxed) < 6 {
+            Err(ConnectError::new(Code::Unknown, "service is unavailable"))
+        } else {
+            Ok(())
+        }
+    });
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let body = Body::new().block(
+        "endpoint",
+        Body::new()
+            .text("url", &url)
+            .text("min_backoff_period", "5ms")
+            .with("max_backoff_retries", Value::Number(Number::Int(3)))
+            .block("queue", Body::new().text("batch_wait", "10ms")),
+    );
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    append(&recorder, 0..4).await;
+    eventually("all", || endpoint.services() == names(0..4)).await;
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 0.0);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn too_many_requests_are_tried_again_unless_switched_off() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let count = Arc::new(AtomicUsize::new(0));

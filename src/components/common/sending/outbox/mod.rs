@@ -169,6 +169,7 @@ impl Outbox {
             state: Mutex::new(open.map_or_else(EndpointState::default, |sender| sender.state.lock().clone())),
             batch_bytes: settings.queue.batch_bytes().into(),
             settings,
+            lone: Mutex::default(),
             refusals: Mutex::default(),
             on_health: Arc::new(move || {
                 if let Some(outbox) = weak.upgrade() {

@@ -4,7 +4,7 @@
 //! the profiles stay in the queue within its limits. A profile is dropped only if the endpoint refuses it permanently,
 //! or if requests with only this profile keep failing while other profiles succeed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -31,6 +31,9 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Maximum number of failures while the profiles of a batch are sent one by one. If no profile has succeeded by then,
 /// the server is probably the cause, and the remaining profiles stay in the queue.
 const HOPELESS_SINGLES: usize = 16;
+/// Minimum time between the first failure of a profile in a request of its own and its drop. A server that starts or
+/// stops may accept some profiles and fail on others.
+const LONE_TIME: Duration = Duration::from_mins(1);
 /// Minimum interval between log messages about refusals.
 const REFUSALS_EVERY: Duration = Duration::from_secs(10);
 /// Interval between checks of the age of waiting profiles.
@@ -45,6 +48,8 @@ pub(super) struct EndpointState {
     pub last_error: String,
     /// Time of the last successful request.
     pub last_success: Option<SystemTime>,
+    /// True if the endpoint accepted other profiles in the last attempt.
+    is_partial: bool,
 }
 
 impl EndpointState {
@@ -52,6 +57,15 @@ impl EndpointState {
     pub(super) fn is_unhealthy(&self) -> bool {
         self.failures >= UNHEALTHY_FAILURES
     }
+}
+
+/// Profiles that fail in requests of their own.
+#[derive(Debug, Default)]
+pub(super) struct Lone {
+    /// Time of the first failure of each profile, by the profile's id in the queue.
+    first_failures: HashMap<u64, Instant>,
+    /// Time at which the endpoint last accepted a profile.
+    last_accepted: Option<Instant>,
 }
 
 /// Sends the queue of one endpoint.
@@ -72,6 +86,8 @@ pub(super) struct Sender {
     pub state: Mutex<EndpointState>,
     /// Maximum size of a batch in bytes: the configured size, or less after the endpoint refused a batch as too large.
     pub batch_bytes: AtomicU64,
+    /// Profiles that fail in requests of their own.
+    pub lone: Mutex<Lone>,
     /// Time of the last log message about refusals, and number of refusals since that message.
     pub refusals: Mutex<(Option<Instant>, u64)>,
     /// Called when the endpoint becomes healthy, and at every failure while it is unhealthy.
@@ -148,8 +164,15 @@ impl Sender {
     /// Waits before the next attempt. Returns false when the sender is stopped.
     async fn back_off(&self, shutdown: &Shutdown) -> bool {
         let shortest = self.settings.min_backoff;
-        let longest = self.settings.max_backoff;
-        let failures = self.state.lock().failures.max(1);
+        let (failures, is_partial) = {
+            let state = self.state.lock();
+            (state.failures.max(1), state.is_partial)
+        };
+        let longest = if is_partial {
+            self.settings.max_backoff.min(LONE_TIME)
+        } else {
+            self.settings.max_backoff
+        };
         let doubled = shortest.saturating_mul(1 << (failures - 1).min(20)).min(longest);
         // Half of the wait is random, so that many collectors do not retry at the same time.
         let wait = doubled.mul_f64(rand::rng().random_range(0.5..1.0));
@@ -257,6 +280,7 @@ impl Sender {
             self.succeeded();
         }
         self.failed(failure);
+        self.state.lock().is_partial = passed > 0;
         self.finish(done.iter().map(|&index| batch.ids[index]).collect()).await;
         self.honour(failure).await;
         false
@@ -265,6 +289,7 @@ impl Sender {
     /// Sends the profiles of a refused batch one by one, so that a bad profile does not affect the other profiles. The
     /// profiles at the indices `settled` are already handled; `passed` of them were accepted.
     async fn send_singly(&self, batch: Batch, settled: &HashSet<usize>, mut passed: usize, timeout: Duration) -> bool {
+        let started = Instant::now();
         let mut done: Vec<u64> = settled.iter().map(|&index| batch.ids[index]).collect();
         let mut stuck: Vec<usize> = Vec::new();
         let mut last_failure = None;
@@ -298,20 +323,18 @@ impl Sender {
                 },
             }
         }
-        // If a profile fails alone after all retries, while other profiles succeed, the profile itself is the cause.
-        if passed > 0 && self.is_patience_over() {
-            for index in stuck {
-                if let Some(failure) = &last_failure {
-                    self.reject(std::slice::from_ref(&batch.profiles[index]), &failure.message);
-                }
-                done.push(batch.ids[index]);
+        for index in self.give_up(&batch, &stuck, started) {
+            if let Some(failure) = &last_failure {
+                self.reject(std::slice::from_ref(&batch.profiles[index]), &failure.message);
             }
+            done.push(batch.ids[index]);
         }
         let is_all_done = done.len() == batch.ids.len();
         self.finish(done).await;
         match last_failure {
             Some(failure) if !is_all_done => {
                 self.failed(&failure);
+                self.state.lock().is_partial = passed > 0;
                 false
             }
             _ => {
@@ -319,6 +342,26 @@ impl Sender {
                 true
             }
         }
+    }
+
+    /// Returns the profiles to drop of those that failed in requests of their own in a round that began at `started`. If
+    /// a profile fails alone for some time after all retries, while other profiles succeed, it is itself the cause.
+    fn give_up(&self, batch: &Batch, stuck: &[usize], started: Instant) -> Vec<usize> {
+        if !self.is_patience_over() {
+            return Vec::new();
+        }
+        let time = self.settings.max_backoff.min(LONE_TIME);
+        let mut lone = self.lone.lock();
+        let Lone {
+            first_failures,
+            last_accepted,
+        } = &mut *lone;
+        first_failures.retain(|id, _| batch.ids.contains(id));
+        let is_cause = |&index: &usize| {
+            let first = *first_failures.entry(batch.ids[index]).or_insert(started);
+            first.elapsed() >= time && last_accepted.is_some_and(|last| last >= first)
+        };
+        stuck.iter().copied().filter(is_cause).collect()
     }
 
     fn is_patience_over(&self) -> bool {
@@ -364,6 +407,9 @@ impl Sender {
     }
 
     fn count_sent(&self, profiles: &[RawProfile]) {
+        if !profiles.is_empty() {
+            self.lone.lock().last_accepted = Some(Instant::now());
+        }
         self.metrics.sent(profiles.len() as u64, bytes_of(profiles));
     }
 
@@ -411,6 +457,7 @@ impl Sender {
         let failures = {
             let mut state = self.state.lock();
             state.failures += 1;
+            state.is_partial = false;
             state.last_error.clone_from(&failure.message);
             state.failures
         };
