@@ -211,7 +211,11 @@ async fn an_uploaded_profile_is_drawn_kept_and_compared_and_is_in_no_table() {
         (&cpu["name"], &cpu["profileType"]),
         (&json!("cpu.pb.gz"), &json!("cpu"))
     );
-    assert_eq!(cpu["profileTypes"], json!(["samples", "cpu"]));
+    assert_eq!(
+        cpu["profileTypes"],
+        json!(["cpu", "samples"]),
+        "the type that is shown comes first"
+    );
     let graph = drawn(&cpu);
     assert_eq!(graph["metadata"]["name"], "cpu");
     assert!(graph["flamebearer"]["numTicks"].as_i64().unwrap() > 0, "{graph}");

@@ -18,7 +18,7 @@ use crate::server::bodies::body::Charge;
 use crate::server::bodies::workers::LARGE_WORK;
 use crate::server::routes::adhoc::files::{listed, read_file, store_file};
 use crate::server::routes::adhoc::id::UploadId;
-use crate::server::routes::adhoc::read::{OpenedFile, choose, names, open};
+use crate::server::routes::adhoc::read::{OpenedFile, choose, names, open, preferred_first};
 use crate::server::services::parameters::max_nodes;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
@@ -99,7 +99,7 @@ impl AdHocProfileService for AdHoc {
             open(&self.0, &tenant, (right, Charge::default())).await?,
         );
         let of_right = right.types();
-        let mut types = left.types();
+        let mut types = preferred_first(left.types());
         types.retain(|own| of_right.contains(own));
         if types.is_empty() {
             return Err(ConnectError::invalid("the two profiles have no profile type in common"));
@@ -129,7 +129,7 @@ impl AdHoc {
     ) -> Result<AdHocProfilesGetResponse, ConnectError> {
         let nodes = max_nodes(nodes, &self.0.options.limits)?;
         let opened = open(&self.0, tenant, (file, Charge::default())).await?;
-        let types = opened.types();
+        let types = preferred_first(opened.types());
         let chosen = choose(&types, requested.as_deref())?;
         let shown = names(&types);
         let profile_type = std::iter::zip(&types, &shown).find(|(own, _)| **own == chosen);

@@ -127,6 +127,17 @@ pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
     types.iter().map(name).collect()
 }
 
+/// Moves the preferred types to the front. Grafana's Profiles Drilldown labels the flame graph of an upload with the
+/// first type of the response, so this must be the type that is shown.
+pub(super) fn preferred_first(mut types: Vec<ProfileType>) -> Vec<ProfileType> {
+    let rank = |own: &ProfileType| {
+        let position = PREFERRED_TYPES.iter().position(|name| own.sample_type == *name);
+        position.unwrap_or(PREFERRED_TYPES.len())
+    };
+    types.sort_by_key(rank);
+    types
+}
+
 /// Returns the type with the requested name or id, or the preferred type.
 pub(super) fn choose(types: &[ProfileType], requested: Option<&str>) -> Result<ProfileType, ConnectError> {
     let profile_type = match requested.filter(|requested| !requested.is_empty()) {
