@@ -399,7 +399,20 @@ async fn time_lines_are_grouped_averaged_and_limited() {
         .await
         .unwrap();
     let names: Vec<String> = lines.iter().map(|line| line.labels.to_string()).collect();
-    assert_eq!(names, [r#"{service_name="cart"}"#, r#"{service_name="shop"}"#]);
+    assert_eq!(
+        names,
+        [r#"{service_name="shop"}"#, r#"{service_name="cart"}"#],
+        "the line with the largest sum comes first"
+    );
+    let mut equal = lines_of(60.0, &["pod"]);
+    equal.frames = frames([&["no such function"], &[]], [&[], &[]]);
+    let zeros = engine.select_series(&tenants("one"), equal).await.unwrap();
+    let names: Vec<String> = zeros.iter().map(|line| line.labels.to_string()).collect();
+    assert_eq!(
+        names,
+        [r#"{pod="cart-1"}"#, r#"{pod="shop-1"}"#],
+        "lines of equal sums are in the order of their labels"
+    );
     assert_eq!(lines.iter().map(|line| line.points.len()).sum::<usize>(), 4);
     let mut average = lines_of(60.0, &["service_name", "__profile_type__"]);
     average.aggregation = Aggregation::Average;

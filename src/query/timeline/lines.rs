@@ -124,7 +124,7 @@ pub(crate) fn select(
     })
 }
 
-/// Lines in the order of their labels, each with its number.
+/// Lines, each with its number.
 type Lines = Vec<(u32, SeriesPoints)>;
 
 /// Lines without exemplars, and the candidates for their points. Their memory is charged to the query until this value
@@ -191,13 +191,10 @@ impl PointCounter {
             }
         }
         self.charge()?;
-        let mut lines = self.lines(query.aggregation);
-        if query.limit > 0 && lines.len() > query.limit {
-            let total = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
-            lines.sort_by(|(_, left), (_, right)| total(right).total_cmp(&total(left)));
+        let mut lines = largest_first(self.lines(query.aggregation));
+        if query.limit > 0 {
             lines.truncate(query.limit);
         }
-        lines.sort_by(|(_, left), (_, right)| left.labels.cmp(&right.labels));
         Ok(LinesWithCandidates {
             lines,
             candidates: self.candidates,
@@ -250,6 +247,19 @@ impl PointCounter {
         });
         line.collect()
     }
+}
+
+/// Sorts lines by the sum of their points, the largest first, and lines of equal sums by their labels. Pyroscope has the
+/// same order, and Grafana draws and lists series in the order of the response.
+fn largest_first(lines: Lines) -> Lines {
+    let sum = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
+    let mut with_sums: Vec<_> = lines.into_iter().map(|line| (sum(&line.1), line)).collect();
+    with_sums.sort_by(|(left_sum, (_, left)), (right_sum, (_, right))| {
+        right_sum
+            .total_cmp(left_sum)
+            .then_with(|| left.labels.cmp(&right.labels))
+    });
+    with_sums.into_iter().map(|(_, line)| line).collect()
 }
 
 /// Adds the exemplars to the points of the lines.
