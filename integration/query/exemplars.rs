@@ -176,7 +176,11 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
         .map(|line| {
             let slots = line.slots.iter();
             slots
-                .flat_map(|slot| slot.cells.iter().map(|cell| (slot.end_ms - NOON, cell.min, cell.count)))
+                .flat_map(|slot| {
+                    slot.cells
+                        .iter()
+                        .map(|cell| (slot.end_ms - NOON, line.starts[cell.row], cell.count))
+                })
                 .collect()
         })
         .to_vec();
@@ -193,10 +197,9 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
     largest.limit = 1;
     let found = engine.select_heatmap(&tenants("one"), largest).await.unwrap();
     assert_eq!((found.len(), found[0].labels.get("service_name")), (1, Some("cart")));
-    assert_eq!(
-        (found[0].slots[0].cells[0].min, &found[0].slots[0].cells[0].exemplar),
-        (100, &None)
-    );
+    let cell = &found[0].slots[0].cells[0];
+    assert_eq!((found[0].starts[cell.row], &cell.exemplar), (100, &None));
+    assert_eq!(found[0].starts.len(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,7 +214,7 @@ async fn a_heatmap_of_spans_counts_what_each_took_in_a_profile() {
         .flat_map(|slot| {
             slot.cells.iter().map(|cell| {
                 let span = cell.exemplar.as_ref().unwrap().span_id.as_str();
-                (slot.end_ms - NOON, cell.min, cell.count, &span[14..])
+                (slot.end_ms - NOON, found[0].starts[cell.row], cell.count, &span[14..])
             })
         })
         .collect();

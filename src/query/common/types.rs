@@ -119,6 +119,8 @@ pub struct HeatmapQuery {
 pub struct HeatmapLine {
     /// Those labels of `group_by` that the series has.
     pub labels: Labels,
+    /// Smallest value of each range of the scale, which all lines of a heatmap share.
+    pub starts: Arc<[i64]>,
     /// The steps, in ascending order of time. Steps without values are omitted.
     pub slots: Vec<HeatmapSlot>,
 }
@@ -135,8 +137,8 @@ pub struct HeatmapSlot {
 /// A range of values in a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatmapCell {
-    /// Smallest value of the range.
-    pub min: i64,
+    /// Index of the range in [`HeatmapLine::starts`].
+    pub row: usize,
     /// Number of profiles or spans with a value in the range.
     pub count: u64,
     /// The exemplar of the cell, if requested.

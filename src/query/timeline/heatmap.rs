@@ -108,11 +108,13 @@ impl CountedCells {
         cancellation: &Cancellation,
     ) -> Result<Vec<HeatmapLine>, QueryError> {
         let mut exemplars = exemplars.into_iter();
+        let starts = self.scale.starts();
         let mut lines: BTreeMap<u32, HeatmapLine> = BTreeMap::new();
         for ((group, step, row), cell) in self.cells {
             cancellation.check()?;
             let line = lines.entry(group).or_insert_with(|| HeatmapLine {
                 labels: self.labels.get(&group).cloned().unwrap_or_default(),
+                starts: starts.clone(),
                 slots: Vec::new(),
             });
             let end_ms = steps.edge_ms(step);
@@ -122,7 +124,7 @@ impl CountedCells {
             }
             if let Some(slot) = line.slots.last_mut() {
                 slot.cells.push(HeatmapCell {
-                    min: self.scale.min_of_row(row),
+                    row: usize::try_from(row).unwrap_or_default(),
                     count: cell.count,
                     exemplar: exemplars.next(),
                 });
@@ -245,9 +247,16 @@ impl Scale {
         ((i128::from(value) - i128::from(self.min)) / self.length) as i64
     }
 
-    /// Returns the smallest value of the range with the index `row`.
+    /// Returns the smallest value of each range.
+    fn starts(self) -> Arc<[i64]> {
+        (0..VALUE_RANGES).map(|row| self.min_of_row(row)).collect()
+    }
+
+    /// Returns the smallest value of the range with the index `row`. The last ranges of a scale may be above the largest
+    /// value.
     fn min_of_row(self, row: i64) -> i64 {
-        (i128::from(self.min) + self.length * i128::from(row)) as i64
+        let min = i128::from(self.min) + self.length * i128::from(row);
+        i64::try_from(min).unwrap_or(i64::MAX)
     }
 }
 
@@ -267,5 +276,13 @@ mod tests {
             }
             assert_eq!((scale.row_of(min), scale.min_of_row(0)), (0, min));
         }
+    }
+
+    #[test]
+    fn a_scale_at_the_end_of_the_numbers_has_no_range_that_wraps_around() {
+        let starts = Scale::new(Some(Bounds::new(i64::MAX - 2, i64::MAX))).starts();
+        assert_eq!(starts.len(), 20);
+        assert_eq!(starts[..3], [i64::MAX - 2, i64::MAX - 1, i64::MAX]);
+        assert!(starts[3..].iter().all(|start| *start == i64::MAX), "{starts:?}");
     }
 }

@@ -24,18 +24,27 @@ pub(super) fn series_message(mut line: SeriesPoints) -> types::Series {
 pub(super) fn heatmap_message(line: HeatmapLine) -> types::HeatmapSeries {
     types::HeatmapSeries {
         labels: pairs(&line.labels),
-        slots: line.slots.into_iter().map(slot_message).collect(),
+        slots: line
+            .slots
+            .into_iter()
+            .map(|slot| slot_message(slot, &line.starts))
+            .collect(),
     }
 }
 
-fn slot_message(slot: HeatmapSlot) -> types::HeatmapSlot {
+/// Converts a slot to a message. Like Pyroscope, lists every range of the scale, also those that count nothing: Grafana
+/// takes the next listed range for the upper end of a range, and the position in the list for the range.
+fn slot_message(slot: HeatmapSlot, starts: &[i64]) -> types::HeatmapSlot {
     let mut message = types::HeatmapSlot {
         timestamp: slot.end_ms,
-        ..types::HeatmapSlot::default()
+        y_min: starts.iter().map(|start| *start as f64).collect(),
+        counts: vec![0; starts.len()],
+        exemplars: Vec::new(),
     };
     for cell in slot.cells {
-        message.y_min.push(cell.min as f64);
-        message.counts.push(i32::try_from(cell.count).unwrap_or(i32::MAX));
+        if let Some(count) = message.counts.get_mut(cell.row) {
+            *count = i32::try_from(cell.count).unwrap_or(i32::MAX);
+        }
         message.exemplars.extend(cell.exemplar.map(exemplar_message));
     }
     message
