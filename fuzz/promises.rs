@@ -162,10 +162,13 @@ pub(super) fn otlp(data: &[u8]) {
         return;
     };
     let codec = if first % 2 == 1 { Codec::Json } else { Codec::Proto };
-    let Ok(weight) = otlp::weight(codec, body) else {
+    let Ok(body) = otlp::upgrade(codec, body.to_vec().into()) else {
         return;
     };
-    let Ok(profiles) = otlp::read(codec, body.to_vec().into(), 1) else {
+    let Ok(weight) = otlp::weight(codec, &body) else {
+        return;
+    };
+    let Ok(profiles) = otlp::read(codec, body, 1) else {
         return;
     };
     let bytes: usize = profiles.iter().map(|profile| profile.columns.bytes()).sum();

@@ -144,6 +144,34 @@ pub(crate) fn request(service: &str) -> ExportProfilesServiceRequest {
     }
 }
 
+/// A request whose content is not decoded.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Encoded {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    resource_profiles: Vec<Vec<u8>>,
+    #[prost(bytes = "vec", tag = "2")]
+    dictionary: Vec<u8>,
+}
+
+/// Returns a [`request`] in the layout of OTLP 1.9, in which values, attributes and link of a sample have other
+/// numbers.
+fn older(service: &str) -> Vec<u8> {
+    let mut bytes = request(service).encode_to_vec();
+    for (sample, older_sample) in [
+        (&[8, 1, 0x22, 2, 1, 2][..], &[8, 1, 0x12, 2, 1, 2][..]),
+        (
+            &[8, 2, 0x12, 1, 2, 0x18, 1, 0x22, 1, 7],
+            &[8, 2, 0x12, 1, 7, 0x1a, 1, 2, 0x20, 1],
+        ),
+        (&[8, 1, 0x12, 1, 1, 0x2a, 16], &[8, 1, 0x1a, 1, 1, 0x2a, 16]),
+    ] {
+        let mut windows = bytes.windows(sample.len());
+        let start = windows.position(|window| window == sample).unwrap();
+        bytes[start..start + sample.len()].copy_from_slice(older_sample);
+    }
+    bytes
+}
+
 /// Returns the only profile of a [`request`].
 pub(crate) fn profile(request: &mut ExportProfilesServiceRequest) -> &mut Profile {
     &mut request.resource_profiles[0].scope_profiles[0].profiles[0]
@@ -220,12 +248,25 @@ async fn profiles_come_by_grpc_and_http_and_are_found_with_exact_totals() {
         ];
         assert_eq!(post(&site, HTTP, &headers, body).await.0, 200, "{encoding}");
     }
+    let older_by_grpc = Request::new(Encoded::decode(older("older").as_slice()).unwrap());
+    let answer: ExportProfilesServiceResponse = grpc(&site.server, "", EXPORT, older_by_grpc).await.unwrap();
+    assert_eq!(answer, ExportProfilesServiceResponse::default());
+    let protobuf = [("content-type", "application/x-protobuf")];
+    assert_eq!(post(&site, HTTP, &protobuf, older("older")).await.0, 200);
+    // OTLP 1.8 had these names in JSON.
+    let json = String::from_utf8(connect::encode(Codec::Json, &request("older")).to_vec()).unwrap();
+    let json = json
+        .replace("\"samples\":", "\"sample\":")
+        .replace("\"lines\":", "\"line\":");
+    let headers = [("content-type", "application/json")];
+    assert_eq!(post(&site, HTTP, &headers, json.into_bytes()).await.0, 200);
     for (service, requests) in [
         ("by-grpc", 2),
         ("by-connect", 2),
         ("by-http", 4),
         ("by-json", 2),
         ("packed", 3),
+        ("older", 3),
     ] {
         let expected = [
             ("main".to_owned(), 3 * PERIOD * requests),
@@ -233,10 +274,10 @@ async fn profiles_come_by_grpc_and_http_and_are_found_with_exact_totals() {
         ];
         assert_eq!(times(&site, &format!("{{service_name=\"{service}\"}}")).await, expected);
     }
-    let expected = [("main".to_owned(), 2 * PERIOD * 13)];
+    let expected = [("main".to_owned(), 2 * PERIOD * 16)];
     assert_eq!(times(&site, "{service_name=\"other\"}").await, expected);
     let of_thread = times(&site, "{thread.name=\"worker\"}").await;
-    assert_eq!(of_thread, [("work".to_owned(), 7 * PERIOD * 13)]);
+    assert_eq!(of_thread, [("work".to_owned(), 7 * PERIOD * 16)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

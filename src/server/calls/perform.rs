@@ -23,6 +23,8 @@ use alluvium_wire::service::{Answer, Call, ReplyMessage, RequestMessage};
 pub(in crate::server) struct Bounds {
     /// Maximum size of a message, on the wire and after decompression.
     pub(in crate::server) limit: BodyLimit,
+    /// Converts a message of an older version of the protocol to the current version.
+    pub(in crate::server) upgrade: Option<fn(Codec, Bytes) -> Result<Bytes, ConnectError>>,
     /// Computes the memory that a message will occupy after it is decoded.
     pub(in crate::server) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
     /// Reads the tenants from the headers.
@@ -39,7 +41,10 @@ pub(in crate::server) async fn perform<Message: RequestMessage>(
     method: &impl Method<Message>,
 ) -> Result<EncodedResponse, ConnectError> {
     let (codec, length) = (headers.codec, body.bytes.len());
-    let weigh = move |bytes: Bytes| {
+    let weigh = move |mut bytes: Bytes| {
+        if let Some(upgrade) = bounds.upgrade {
+            bytes = upgrade(codec, bytes)?;
+        }
         let weight = (bounds.weigh)(codec, &bytes)?;
         Ok((bytes, weight))
     };

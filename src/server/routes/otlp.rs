@@ -38,6 +38,7 @@ pub(super) struct Exporter(pub(in crate::server) ServerState);
 pub(in crate::server) fn bounds(state: &ServerState) -> Bounds {
     Bounds {
         limit: state.options.limits.push(),
+        upgrade: Some(otlp::upgrade),
         weigh: otlp::weight,
         tenants,
     }

@@ -42,6 +42,7 @@ pub(in crate::server) fn routes(state: &ServerState) -> Vec<(String, MethodRoute
     };
     let mut pushes = Calls::new(Bounds {
         limit: limits.push(),
+        upgrade: None,
         weigh: weight::push,
         tenants,
     });
@@ -50,6 +51,7 @@ pub(in crate::server) fn routes(state: &ServerState) -> Vec<(String, MethodRoute
     Exporter(state.clone()).route(&mut exports);
     let mut uploads = Calls::new(Bounds {
         limit: limits.push(),
+        upgrade: None,
         weigh: weight::text,
         tenants,
     });
@@ -59,6 +61,7 @@ pub(in crate::server) fn routes(state: &ServerState) -> Vec<(String, MethodRoute
     });
     let of_questions = Bounds {
         limit: limits.question(),
+        upgrade: None,
         weigh: weight::question,
         tenants,
     };

@@ -14,10 +14,15 @@ use crate::otlp::messages::{
     ProfilesDictionary, Resource, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
 
-/// Implements the JSON form of messages. Each field is followed by its name in JSON. A field after `#` is an id in
-/// hexadecimal.
+/// Implements the JSON form of messages. Each field is followed by its name in JSON, and possibly by `or` and its name
+/// in older versions of OTLP. A field after `#` is an id in hexadecimal.
 macro_rules! json_forms {
-    ($($message:ident { $($field:ident $name:literal,)* $(# $id:ident $id_name:literal,)* })*) => {$(
+    (@second $field:ident) => { stringify!($field) };
+    (@second $field:ident $older_name:literal) => { $older_name };
+    ($($message:ident {
+        $($field:ident $name:literal $(or $older_name:literal)?,)*
+        $(# $id:ident $id_name:literal,)*
+    })*) => {$(
         impl ToJson for $message {
             fn write(&self, out: &mut Writer) {
                 out.message(|out| {
@@ -29,7 +34,7 @@ macro_rules! json_forms {
 
         impl Fields for $message {
             const NAMES: &'static [[&'static str; 2]] =
-                &[$([$name, stringify!($field)],)* $([$id_name, stringify!($id)],)*];
+                &[$([$name, json_forms!(@second $field $($older_name)?)],)* $([$id_name, stringify!($id)],)*];
 
             fn read_field<'de, A: MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
                 match Self::NAMES.get(index).map(|names| names[0]) {
@@ -58,8 +63,9 @@ json_forms! {
     ScopeProfiles { scope "scope", profiles "profiles", }
     InstrumentationScope { name "name", version "version", attributes "attributes", }
     Profile {
-        sample_type "sampleType", samples "samples", time_unix_nano "timeUnixNano", duration_nano "durationNano",
-        period_type "periodType", period "period", attribute_indices "attributeIndices", # profile_id "profileId",
+        sample_type "sampleType", samples "samples" or "sample", time_unix_nano "timeUnixNano",
+        duration_nano "durationNano", period_type "periodType", period "period",
+        attribute_indices "attributeIndices", # profile_id "profileId",
     }
     Sample {
         stack_index "stackIndex", attribute_indices "attributeIndices", link_index "linkIndex", values "values",
@@ -72,7 +78,7 @@ json_forms! {
     }
     Stack { location_indices "locationIndices", }
     Location {
-        mapping_index "mappingIndex", address "address", lines "lines", attribute_indices "attributeIndices",
+        mapping_index "mappingIndex", address "address", lines "lines" or "line", attribute_indices "attributeIndices",
     }
     Line { function_index "functionIndex", line "line", }
     Function {

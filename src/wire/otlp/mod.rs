@@ -16,6 +16,7 @@ mod error;
 mod groups;
 mod json;
 mod kind;
+mod layout;
 pub mod messages;
 mod weight;
 mod write;
@@ -26,6 +27,7 @@ use crate::connect::{self, Codec, ConnectError};
 use alluvium_profile::DecodedProfile;
 
 pub use batch::{ExportBatch, ExportOutcome};
+pub use layout::upgrade;
 pub use weight::export as weight;
 pub use write::{Exported, Written, to_request};
 
@@ -43,8 +45,8 @@ pub fn content_type(codec: Codec) -> &'static str {
     }
 }
 
-/// Reads the profiles in the body of a request as [`ExportBatch::read`] does. A server charges the request's [`weight`]
-/// before it calls this function.
+/// Reads the profiles in the body of a request in the current layout as [`ExportBatch::read`] does. A server calls
+/// [`upgrade`] and charges the request's [`weight`] before it calls this function.
 pub fn read(codec: Codec, body: Bytes, default_time_nanos: i64) -> Result<Vec<DecodedProfile>, ConnectError> {
     Ok(ExportBatch::read(&connect::decode(codec, body)?, default_time_nanos)?.profiles)
 }

@@ -122,6 +122,7 @@ impl Handlers {
     /// Converts a request to profiles and forwards them to the receivers.
     async fn take(&self, codec: Codec, body: TakenBody) -> Result<ExportProfilesServiceResponse, ConnectError> {
         let (bytes, _held) = body.split();
+        let bytes = otlp::upgrade(codec, bytes)?;
         let mut weighed = self.intake.take(otlp::weight(codec, &bytes)?)?;
         let receipt = self.receipt.clone();
         let read = tokio::task::spawn_blocking(move || read(codec, bytes, &receipt)).await;

@@ -93,6 +93,15 @@ fn request() -> ExportProfilesServiceRequest {
     decode(Codec::Json, json.into()).unwrap()
 }
 
+/// Converts a [`request`] to the layout of OTLP 1.9, in which the values of a sample are its field 2 and not 4.
+fn older(mut message: Vec<u8>) -> Vec<u8> {
+    for start in [[8, 1, 0x22, 1], [8, 2, 0x22, 2]] {
+        let place = message.windows(4).position(|window| window == start).unwrap();
+        message[place + 2] = 0x12;
+    }
+    message
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_by_either_transport_becomes_pprof() {
     let sink = Arc::new(Collector::default());
@@ -114,8 +123,12 @@ async fn a_request_by_either_transport_becomes_pprof() {
     let json = encode(Codec::Json, &request()).to_vec();
     let json = ports.http(&[("content-type", "application/json")], json).await;
     assert_eq!((json.status, &*json.body), (200, &b"{}"[..]));
+    let older = older(message);
+    let older_by_grpc = ports.grpc(EXPORT_ROUTE, &[], framed(false, &older)).await;
+    assert_eq!(older_by_grpc.header("grpc-status"), "0");
+    assert_eq!(ports.http(&[protobuf], older).await.status, 200);
     let profiles = sink.profiles();
-    assert_eq!(profiles.len(), 5);
+    assert_eq!(profiles.len(), 7);
     for profile in profiles {
         assert_eq!(profile.labels.get("service_name"), Some("shop"));
         let bytes = pprof::gunzip(&profile.pprof, 1 << 20).unwrap();
