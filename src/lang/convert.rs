@@ -64,7 +64,7 @@ pub fn convert(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
         Kind::List(inner) => list(value, kind, |item| element(item, inner)),
         Kind::Map(inner) => map(value, kind, |item| element(item, inner)),
         Kind::Capsule(name) => match value {
-            Value::Capsule(capsule) if capsule.kind == *name => Ok(value.clone()),
+            Value::Capsule(capsule) if capsule.kind() == *name => Ok(value.clone()),
             _ => Err(mismatch(value, kind)),
         },
     }
@@ -97,7 +97,7 @@ pub fn full_kind_name(kind: &Kind) -> String {
 /// Returns the name of a value's type for messages.
 pub fn value_name(value: &Value) -> String {
     match value {
-        Value::Capsule(capsule) => format!("capsule(\"{}\")", capsule.kind),
+        Value::Capsule(capsule) => format!("capsule(\"{}\")", capsule.kind()),
         other => other.kind_name().to_owned(),
     }
 }
@@ -215,7 +215,7 @@ fn is_shared(before: &Value, after: &Value) -> bool {
         }
         (Value::Array(before), Value::Array(after)) => Arc::ptr_eq(before, after),
         (Value::Object(before), Value::Object(after)) => Arc::ptr_eq(before, after),
-        (Value::Capsule(before), Value::Capsule(after)) => Arc::ptr_eq(&before.value, &after.value),
+        (Value::Capsule(before), Value::Capsule(after)) => before == after,
         (Value::Null, Value::Null) => true,
         (Value::Bool(before), Value::Bool(after)) => before == after,
         _ => false,

@@ -25,7 +25,7 @@ pub enum Value {
     /// An object or map, sorted by key so that output is stable.
     Object(Arc<Fields>),
     /// A function of the standard library.
-    Function(Function),
+    Function(&'static Function),
     /// An opaque value of the program, such as a receiver.
     Capsule(Capsule),
 }
@@ -63,27 +63,43 @@ pub struct FunctionError {
     pub message: String,
 }
 
-/// An opaque value that components pass to each other, such as a receiver.
+/// An opaque value that components pass to each other, such as a receiver. Clones share the value, and two capsules are
+/// equal if they share it.
 #[derive(Clone)]
-pub struct Capsule {
-    /// The name of its kind in schemas ([`crate::schema::Kind::Capsule`]).
-    pub kind: &'static str,
-    /// The value itself; two capsules are equal if they share the allocation.
-    pub value: Arc<dyn Any + Send + Sync>,
+pub struct Capsule(Arc<Content<dyn Any + Send + Sync>>);
+
+/// The kind and the value of a capsule.
+struct Content<T: ?Sized> {
+    kind: &'static str,
+    value: T,
 }
 
 impl Capsule {
     /// Wraps `value` (often itself an `Arc<dyn Trait>`).
     pub fn new<T: Any + Send + Sync>(kind: &'static str, value: T) -> Self {
-        Self {
-            kind,
-            value: Arc::new(value),
-        }
+        let content: Arc<Content<T>> = Arc::new(Content { kind, value });
+        Self(content)
+    }
+
+    /// Returns the name of its kind in schemas ([`crate::schema::Kind::Capsule`]).
+    pub fn kind(&self) -> &'static str {
+        self.0.kind
+    }
+
+    /// Returns the address of the value. Capsules with different values have different addresses.
+    pub fn address(&self) -> *const () {
+        Arc::as_ptr(&self.0).cast()
     }
 
     /// Returns the wrapped value if it is a `T`.
     pub fn downcast<T: Any + Send + Sync + Clone>(&self) -> Option<T> {
-        self.value.downcast_ref::<T>().cloned()
+        self.0.value.downcast_ref::<T>().cloned()
+    }
+}
+
+impl PartialEq for Capsule {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -133,7 +149,7 @@ impl PartialEq for Value {
             (Self::Array(left), Self::Array(right)) => Arc::ptr_eq(left, right) || left == right,
             (Self::Object(left), Self::Object(right)) => Arc::ptr_eq(left, right) || left == right,
             (Self::Function(left), Self::Function(right)) => left.name == right.name,
-            (Self::Capsule(left), Self::Capsule(right)) => Arc::ptr_eq(&left.value, &right.value),
+            (Self::Capsule(left), Self::Capsule(right)) => left == right,
             _ => false,
         }
     }
@@ -175,7 +191,18 @@ impl fmt::Debug for Value {
             Self::Array(items) => out.debug_list().entries(items.iter()).finish(),
             Self::Object(fields) => out.debug_map().entries(fields.iter()).finish(),
             Self::Function(function) => write!(out, "function({})", function.name),
-            Self::Capsule(capsule) => write!(out, "capsule({})", capsule.kind),
+            Self::Capsule(capsule) => write!(out, "capsule({})", capsule.kind()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Discoveries hold hundreds of thousands of values.
+    #[test]
+    fn a_value_has_three_words() {
+        assert_eq!(size_of::<Value>(), 3 * size_of::<u64>());
     }
 }

@@ -169,7 +169,7 @@ fn go_type(value: &Value) -> &'static str {
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
         Value::Function(_) => "value.RawFunction",
-        Value::Capsule(capsule) => capsule.kind,
+        Value::Capsule(capsule) => capsule.kind(),
     }
 }
 

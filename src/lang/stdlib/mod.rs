@@ -86,7 +86,7 @@ pub fn lookup(path: &[&str]) -> Option<(Value, usize)> {
         .iter()
         .filter_map(|(function, _)| {
             let name = function.name.strip_prefix(first)?.strip_prefix('.')?;
-            Some((name, Value::Function(*function)))
+            Some((name, Value::Function(function)))
         })
         .collect();
     (!members.is_empty()).then(|| (Value::object(members), 1))
@@ -118,11 +118,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(DEPRECATED.iter().map(|(old, _)| *old))
 }
 
-fn find(name: &str) -> Option<Function> {
+fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS
         .iter()
         .find(|(function, _)| function.name == name)
-        .map(|(function, _)| *function)
+        .map(|(function, _)| function)
 }
 
 // === Strings ===

@@ -83,7 +83,7 @@ fn canonical(value: &Value, out: &mut String) {
         }
         // Equal numbers have the same text, whatever their type.
         Value::Number(number) => out.push_str(&alluvium_lang::convert::format_number(*number)),
-        Value::Capsule(capsule) => _ = write!(out, "{}@{:p}", capsule.kind, Arc::as_ptr(&capsule.value)),
+        Value::Capsule(capsule) => _ = write!(out, "{}@{:p}", capsule.kind(), capsule.address()),
         other => _ = write!(out, "{other:?}"),
     }
 }
