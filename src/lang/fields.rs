@@ -3,14 +3,22 @@
 //!
 //! The map is a sorted list instead of a tree: most objects have a handful of fields, and a running configuration holds
 //! tens of thousands of objects. Lookup is a binary search. Building a map from many pairs sorts once; inserting fields
-//! one by one is fast for small objects only.
+//! one by one is fast for small objects only. Thousands of maps with the same names can share the list of the names.
 
 use std::fmt;
 use std::sync::Arc;
 
 /// Names with values, sorted by name; each name occurs once.
-#[derive(Clone, PartialEq)]
-pub struct SortedFields<V>(Vec<(Arc<str>, V)>);
+#[derive(Clone)]
+pub struct SortedFields<V>(List<V>);
+
+#[derive(Clone)]
+enum List<V> {
+    /// Fields with their names.
+    Pairs(Vec<(Arc<str>, V)>),
+    /// Values in the order of their names. Other maps have the same list of names.
+    Shared(Arc<[Arc<str>]>, Box<[V]>),
+}
 
 impl<V> Default for SortedFields<V> {
     fn default() -> Self {
@@ -21,18 +29,26 @@ impl<V> Default for SortedFields<V> {
 impl<V> SortedFields<V> {
     /// Creates an object without fields.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self(List::Pairs(Vec::new()))
     }
 
     /// Creates an empty map with room for `count` fields.
     pub fn with_capacity(count: usize) -> Self {
-        Self(Vec::with_capacity(count))
+        Self(List::Pairs(Vec::with_capacity(count)))
+    }
+
+    /// Creates a map that shares the list of its names with other maps. Thousands of maps with the same names need much
+    /// less memory this way. `names` must be sorted, without duplicates, and each name has one value. A change of the
+    /// map ends the sharing.
+    pub fn with_names(names: Arc<[Arc<str>]>, values: Vec<V>) -> Self {
+        debug_assert!(names.len() == values.len() && names.is_sorted_by(|left, right| left < right));
+        Self(List::Shared(names, values.into_boxed_slice()))
     }
 
     /// Returns the value of the field `name`.
     pub fn get(&self, name: &str) -> Option<&V> {
         let index = self.search(name).ok()?;
-        self.0.get(index).map(|(_, value)| value)
+        Some(self.field(index).1)
     }
 
     /// True if there is a field of this name.
@@ -42,56 +58,98 @@ impl<V> SortedFields<V> {
 
     /// Sets a field; returns the previous value, if any.
     pub fn insert(&mut self, name: Arc<str>, value: V) -> Option<V> {
-        match self.search(&name) {
-            Ok(index) => self
-                .0
-                .get_mut(index)
-                .map(|field| std::mem::replace(&mut field.1, value)),
+        let place = self.search(&name);
+        let mut pairs = std::mem::take(self).into_pairs();
+        let previous = match place {
+            Ok(index) => pairs.get_mut(index).map(|field| std::mem::replace(&mut field.1, value)),
             Err(index) => {
-                self.0.insert(index, (name, value));
+                pairs.insert(index, (name, value));
                 None
             }
-        }
+        };
+        self.0 = List::Pairs(pairs);
+        previous
     }
 
     /// Removes a field; returns its value, if any.
     pub fn remove(&mut self, name: &str) -> Option<V> {
         let index = self.search(name).ok()?;
-        Some(self.0.remove(index).1)
+        let mut pairs = std::mem::take(self).into_pairs();
+        let (_, value) = pairs.remove(index);
+        self.0 = List::Pairs(pairs);
+        Some(value)
     }
 
     /// Iterates over the fields in the order of their names.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Arc<str>, &V)> + ExactSizeIterator {
-        self.0.iter().map(|(name, value)| (name, value))
+        (0..self.len()).map(move |index| self.field(index))
     }
 
     /// Iterates over the names of the fields, sorted.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Arc<str>> + ExactSizeIterator + Clone {
-        self.0.iter().map(|(name, _)| name)
+        (0..self.len()).map(move |index| self.field(index).0)
     }
 
     /// Iterates over the values in the order of their names.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
-        self.0.iter().map(|(_, value)| value)
+        (0..self.len()).map(move |index| self.field(index).1)
     }
 
     /// Returns the number of fields.
     pub fn len(&self) -> usize {
-        self.0.len()
+        match &self.0 {
+            List::Pairs(pairs) => pairs.len(),
+            List::Shared(_, values) => values.len(),
+        }
     }
 
     /// True if there are no fields.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 
     /// Frees the unused capacity of the list.
     pub(crate) fn shrink_to_fit(&mut self) {
-        self.0.shrink_to_fit();
+        if let List::Pairs(pairs) = &mut self.0 {
+            pairs.shrink_to_fit();
+        }
     }
 
     fn search(&self, name: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(other, _)| (**other).cmp(name))
+        match &self.0 {
+            List::Pairs(pairs) => pairs.binary_search_by(|(other, _)| (**other).cmp(name)),
+            List::Shared(names, _) => names.binary_search_by(|other| (**other).cmp(name)),
+        }
+    }
+
+    /// Returns the field with this index, which must be less than the number of fields.
+    fn field(&self, index: usize) -> (&Arc<str>, &V) {
+        match &self.0 {
+            List::Pairs(pairs) => {
+                let (name, value) = &pairs[index];
+                (name, value)
+            }
+            List::Shared(names, values) => (&names[index], &values[index]),
+        }
+    }
+
+    /// Returns the fields as pairs.
+    fn into_pairs(self) -> Vec<(Arc<str>, V)> {
+        match self.0 {
+            List::Pairs(pairs) => pairs,
+            List::Shared(names, values) => names.iter().cloned().zip(values).collect(),
+        }
+    }
+}
+
+impl<V: PartialEq> PartialEq for SortedFields<V> {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (List::Shared(left, values), List::Shared(right, other_values)) if Arc::ptr_eq(left, right) => {
+                values == other_values
+            }
+            _ => self.iter().eq(other.iter()),
+        }
     }
 }
 
@@ -111,13 +169,13 @@ impl<V> FromIterator<(Arc<str>, V)> for SortedFields<V> {
             });
         }
         pairs.shrink_to_fit();
-        Self(pairs)
+        Self(List::Pairs(pairs))
     }
 }
 
 impl<V> Extend<(Arc<str>, V)> for SortedFields<V> {
     fn extend<I: IntoIterator<Item = (Arc<str>, V)>>(&mut self, pairs: I) {
-        *self = std::mem::take(&mut self.0).into_iter().chain(pairs).collect();
+        *self = std::mem::take(self).into_iter().chain(pairs).collect();
     }
 }
 
@@ -126,7 +184,7 @@ impl<V> IntoIterator for SortedFields<V> {
     type IntoIter = std::vec::IntoIter<(Arc<str>, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.into_pairs().into_iter()
     }
 }
 
@@ -159,8 +217,12 @@ mod tests {
             let collected: Fields = pairs().collect();
             let mut extended = Fields::new();
             extended.extend(pairs());
-            for fields in [inserted, collected, extended] {
+            let shared = Fields::with_names(tree.keys().cloned().collect(), tree.values().cloned().collect());
+            for fields in [inserted, collected.clone(), extended, shared.clone()] {
                 prop_assert!(fields.iter().eq(tree.iter()));
+                prop_assert!(fields.keys().eq(tree.keys()) && fields.values().eq(tree.values()));
+                prop_assert!(fields == collected && fields == shared);
+                prop_assert!(fields.clone().into_iter().eq(tree.clone()));
                 for (name, value) in &tree {
                     prop_assert_eq!(fields.get(name), Some(value));
                     let mut less = fields.clone();
