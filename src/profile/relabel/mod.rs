@@ -287,11 +287,11 @@ impl Rule {
     pub fn apply(&self, labels: &mut LabelMap) -> bool {
         match self.action {
             Action::LabelMap => {
-                let copies: Vec<(String, Arc<str>)> = labels
+                let copies: Vec<(Arc<str>, Arc<str>)> = labels
                     .iter()
                     .filter_map(|(name, value)| {
                         let [copy] = self.pattern.expand(name, [&self.replacement])?;
-                        Some((copy, value.clone()))
+                        Some((copy.into(), value.clone()))
                     })
                     .collect();
                 for (name, value) in copies {
@@ -328,23 +328,26 @@ impl Rule {
     }
 
     fn replace(&self, source: &Arc<str>, labels: &mut LabelMap) {
-        // The most common rule copies a label, and needs no capture groups.
-        if let (Pattern::Everything, Some(target)) = (&self.pattern, self.target.as_literal()) {
-            let value = match self.replacement.as_literal() {
-                Some(text) => text.into(),
-                None if self.replacement.is_everything() => source.clone(),
-                None => self.replacement.expand_everything(source).into(),
-            };
-            if is_label_name(target) {
-                set(labels, target, value);
+        // Literal texts of the rule are shared by all labels that it sets.
+        let expanded = match (self.target.as_literal(), self.replacement.as_literal()) {
+            (Some(target), Some(value)) => self.pattern.is_match(source).then_some((target, value)),
+            // The most common rule copies a label.
+            (Some(target), None) if matches!(self.pattern, Pattern::Everything) && self.replacement.is_everything() => {
+                Some((target, source.clone()))
             }
-            return;
-        }
-        let Some([target, value]) = self.pattern.expand(source, [&self.target, &self.replacement]) else {
-            return;
+            (Some(target), None) => {
+                let expanded = self.pattern.expand(source, [&self.replacement]);
+                expanded.map(|[value]| (target, value.into()))
+            }
+            (None, _) => {
+                let expanded = self.pattern.expand(source, [&self.target, &self.replacement]);
+                expanded.map(|[target, value]| (target.into(), value.into()))
+            }
         };
-        if is_label_name(&target) {
-            set(labels, &target, value.into());
+        if let Some((target, value)) = expanded
+            && is_label_name(&target)
+        {
+            set(labels, &target, value);
         }
     }
 
@@ -369,11 +372,11 @@ impl Rule {
 }
 
 /// Sets a label. An empty value removes the label.
-fn set(labels: &mut LabelMap, name: &str, value: Arc<str>) {
+fn set(labels: &mut LabelMap, name: &Arc<str>, value: Arc<str>) {
     if value.is_empty() {
         labels.remove(name);
     } else {
-        labels.insert(name.into(), value);
+        labels.insert(name.clone(), value);
     }
 }
 

@@ -81,11 +81,11 @@ impl Template {
         matches!(self.parts.as_slice(), [Part::Group(0 | 1)])
     }
 
-    /// Returns the text of the template if it refers to no group.
-    pub(crate) fn as_literal(&self) -> Option<&str> {
+    /// Returns the text of the template if it refers to no group. All callers share the text.
+    pub(crate) fn as_literal(&self) -> Option<Arc<str>> {
         match self.parts.as_slice() {
-            [] => Some(""),
-            [Part::Text(text)] => Some(text),
+            [] => Some(Arc::default()),
+            [Part::Text(text)] => Some(text.clone()),
             _ => None,
         }
     }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(expand("${name}"), "aa");
         assert_eq!(expand("$$1 costs 5$"), "$1 costs 5$");
         assert_eq!(expand("${1-"), "${1-");
-        assert_eq!(Template::new("plain").as_literal(), Some("plain"));
+        assert_eq!(Template::new("plain").as_literal().as_deref(), Some("plain"));
         assert_eq!(Template::new("$1").as_literal(), None);
     }
 }
