@@ -3,3 +3,4 @@
 pub(crate) mod checks;
 pub(crate) mod endpoint;
 pub(crate) mod targets;
+pub(crate) mod texts;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::common::arguments::targets::Target;
+use crate::common::arguments::texts::Texts;
 use crate::common::kubernetes::followed::arguments::AttachMetadata;
 use crate::common::kubernetes::followed::store::{Described, Store, StoredObject};
-use crate::common::kubernetes::followed::texts::Texts;
 use crate::common::kubernetes::objects::{
     EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Reference, Service,
 };
@@ -19,7 +19,7 @@ pub(super) trait Stored: Described {
 }
 
 /// A kind of objects that have targets.
-pub(super) trait Discovered: Stored + Default {
+pub(super) trait Discovered: Stored {
     /// Returns the targets of an object.
     fn targets(key: &Key, kept: &StoredObject<Self>, cluster: &Cluster) -> Vec<Target>;
 

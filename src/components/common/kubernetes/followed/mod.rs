@@ -36,7 +36,6 @@ mod role_targets;
 mod service;
 mod source;
 mod store;
-mod texts;
 pub(crate) mod wanted;
 
 use cluster::Count;

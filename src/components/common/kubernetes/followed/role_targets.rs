@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::arguments::targets;
 use crate::common::kubernetes::followed::arguments::Role;
 use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::store::StoredObject;
 use crate::common::kubernetes::followed::wanted::Choose;
 use crate::common::kubernetes::objects::{EndpointSlice, Endpoints, Ingress, Key, Node, Pod, Service};
 use alluvium_lang::value::Value;
@@ -13,7 +13,8 @@ use alluvium_lang::value::Value;
 pub(super) struct RoleTargets {
     role: Role,
     choose: Choose,
-    ready: BTreeMap<Key, Vec<Value>>,
+    /// The targets of each object.
+    ready: BTreeMap<Key, Box<[Value]>>,
     /// For each object that requests more targets than it gets, the reason.
     complaints: BTreeMap<Key, String>,
 }
@@ -43,8 +44,10 @@ impl RoleTargets {
         }
     }
 
-    /// Rebuilds the targets that are affected by changes since the last call. Skips objects for which `is_settled`
-    /// returns false, because not all objects that they refer to have been listed.
+    /// Rebuilds the targets that are affected by changes since the last call. An object is settled if all objects that
+    /// its targets may refer to have been listed. The other objects are skipped, unless targets depend only on their own
+    /// object: these targets are built at once, so that the object need not be kept until the list ends. The outcome
+    /// concerns settled objects only.
     pub(super) fn refresh(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
         let outcome = match self.role {
             Role::Pod => self.remake::<Pod>(cluster, is_settled),
@@ -58,9 +61,10 @@ impl RoleTargets {
         outcome
     }
 
-    /// Returns all targets, ordered by namespace and name of their objects.
-    pub(super) fn all(&self) -> Vec<Value> {
-        self.ready.values().flatten().cloned().collect()
+    /// Returns the targets of all settled objects, ordered by namespace and name of the objects.
+    pub(super) fn all(&self, is_settled: &dyn Fn(&Key) -> bool) -> Vec<Value> {
+        let settled = self.ready.iter().filter(|(key, _)| is_settled(key));
+        settled.flat_map(|(_, targets)| targets).cloned().collect()
     }
 
     /// Returns the number of objects that request more targets than they get, and an example.
@@ -75,36 +79,49 @@ impl RoleTargets {
     fn remake<T: Discovered>(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
         let mut texts = std::mem::take(&mut cluster.texts);
         let store = T::store(cluster);
+        let is_independent = self.tells_of_one_object(cluster);
+        let is_due = |key: &Key| is_independent || is_settled(key);
         let mut outcome = Outcome::Unchanged;
-        for key in store
-            .changed()
-            .iter()
-            .filter(|key| store.get(key).is_none() && is_settled(key))
-        {
+        for key in store.changed() {
+            if store.contains(key) || !is_due(key) {
+                continue;
+            }
             self.complaints.remove(key);
-            if self.ready.remove(key).is_some_and(|targets| !targets.is_empty()) {
+            let had_targets = self.ready.remove(key).is_some_and(|targets| !targets.is_empty());
+            if had_targets && is_settled(key) {
                 outcome = Outcome::Changed;
             }
         }
-        for (key, kept) in store.iter() {
-            let is_stale = store.changed().contains(key) || T::is_touched(key, kept, cluster);
-            if !is_stale || !is_settled(key) {
-                continue;
-            }
+        let stale: Vec<(&Key, &StoredObject<T>)> = if is_independent {
+            let changed = store.changed().iter();
+            changed.filter_map(|key| Some((key, store.get(key)?))).collect()
+        } else {
+            let is_stale =
+                |key: &Key, kept: &StoredObject<T>| store.changed().contains(key) || T::is_touched(key, kept, cluster);
+            let all = store.iter();
+            all.filter(|(key, kept)| is_stale(key, kept) && is_settled(key))
+                .collect()
+        };
+        for (key, kept) in stale {
             let chosen = (self.choose)(T::targets(key, kept, cluster));
             match chosen.complaint {
                 Some(complaint) => self.complaints.insert(key.clone(), complaint),
                 None => self.complaints.remove(key),
             };
-            let targets = chosen.targets.into_iter();
-            let targets: Vec<Value> = targets.map(|target| targets::one(texts.share_all(target))).collect();
-            if self.ready.get(key).map_or(&[][..], Vec::as_slice) != targets {
+            let shared = |target| {
+                let target = texts.share_all(target);
+                texts.target(target)
+            };
+            let targets: Box<[Value]> = chosen.targets.into_iter().map(shared).collect();
+            if self.ready.get(key).map_or(&[][..], |ready| &**ready) != &*targets {
                 self.ready.insert(key.clone(), targets);
-                outcome = Outcome::Changed;
+                if is_settled(key) {
+                    outcome = Outcome::Changed;
+                }
             }
         }
-        if self.tells_of_one_object(cluster) {
-            T::store_mut(cluster).empty(is_settled);
+        if is_independent {
+            T::store_mut(cluster).empty();
         }
         cluster.texts = texts;
         outcome
@@ -112,7 +129,7 @@ impl RoleTargets {
 
     /// Returns true if targets depend only on their own object. The content of the object is then dropped as soon as
     /// its targets have been built.
-    fn tells_of_one_object(&self, cluster: &Cluster) -> bool {
+    pub(super) fn tells_of_one_object(&self, cluster: &Cluster) -> bool {
         match self.role {
             Role::Node => true,
             Role::Pod | Role::Service | Role::Ingress => !cluster.attached.node && !cluster.attached.namespace,
@@ -129,13 +146,34 @@ mod tests {
     use crate::common::kubernetes::testing::pod;
     use crate::common::kubernetes::watch::Event;
 
-    #[test]
-    fn what_is_kept_does_not_grow_with_objects_that_come_and_go() {
-        let attached = AttachMetadata {
+    fn nothing_attached() -> AttachMetadata {
+        AttachMetadata {
             node: false,
             namespace: false,
-        };
-        let mut cluster = Cluster::new(attached);
+        }
+    }
+
+    #[test]
+    fn a_target_of_one_object_is_built_before_the_list_ends_and_exported_after_it() {
+        let mut cluster = Cluster::new(nothing_attached());
+        let mut targets = RoleTargets::new(Role::Pod, Chosen::all);
+        let first = serde_json::from_value::<Pod>(pod("shop", "a", "10.0.0.1")).unwrap();
+        cluster.take(&"".into(), Event::ListBegins::<Pod>);
+        cluster.take(&"".into(), Event::Present(vec![first]));
+        let is_settled = |_: &Key| false;
+        assert_eq!(targets.refresh(&mut cluster, &is_settled), Outcome::Unchanged);
+        let key = Key::new("shop", "a");
+        assert!(cluster.pods.contains(&key) && cluster.pods.get(&key).is_none());
+        assert_eq!(targets.all(&is_settled).len(), 0);
+        cluster.take(&"".into(), Event::ListEnds::<Pod>);
+        let is_settled = |_: &Key| true;
+        assert_eq!(targets.refresh(&mut cluster, &is_settled), Outcome::Unchanged);
+        assert_eq!(targets.all(&is_settled).len(), 1);
+    }
+
+    #[test]
+    fn what_is_kept_does_not_grow_with_objects_that_come_and_go() {
+        let mut cluster = Cluster::new(nothing_attached());
         let mut targets = RoleTargets::new(Role::Pod, Chosen::all);
         let settled = |_: &Key| true;
         for generation in 0..500 {
@@ -151,7 +189,7 @@ mod tests {
         }
         // Some unused texts still wait for their removal. More than 40,000 texts were seen.
         assert!(
-            targets.all().is_empty() && cluster.texts.len() < 5000,
+            targets.all(&settled).is_empty() && cluster.texts.len() < 5000,
             "{}",
             cluster.texts.len()
         );

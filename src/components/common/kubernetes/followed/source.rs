@@ -41,8 +41,10 @@ struct Known {
     cluster: Cluster,
     targets: RoleTargets,
     watches: Vec<Watch>,
-    /// Whether all watches had listed their objects when the targets were last built.
-    is_complete: bool,
+    /// Whether targets have changed since the last call of [`Source::targets`].
+    outcome: Outcome,
+    /// Number of watches that had listed their objects at the last call of [`Source::targets`].
+    listed: usize,
 }
 
 /// The result of [`Source::targets`], compared with the last call.
@@ -91,7 +93,8 @@ impl Source {
             cluster: Cluster::new(cluster.attach_metadata.clone()),
             targets: RoleTargets::new(selection.role, selection.choose),
             watches: Vec::new(),
-            is_complete: false,
+            outcome: Outcome::Unchanged,
+            listed: 0,
         };
         Ok(Self {
             id: context.id.clone(),
@@ -174,23 +177,24 @@ impl Source {
     /// treated as changed, since the targets of former arguments may still be exported.
     pub(super) fn targets(&self) -> Refresh {
         let mut known = self.known.lock();
-        let Known {
-            cluster,
-            targets,
-            watches,
-            is_complete,
-        } = &mut *known;
-        let is_settled = |key: &Key| {
-            let concerns = |watch: &&Watch| watch.namespace.is_empty() || watch.namespace == key.namespace;
-            watches.iter().filter(concerns).all(|watch| watch.is_listed)
-        };
-        let outcome = targets.refresh(cluster, &is_settled);
-        let was_complete = std::mem::replace(is_complete, watches.iter().all(|watch| watch.is_listed));
-        match outcome {
-            Outcome::Unchanged if *is_complete && was_complete => Refresh::Unchanged,
-            Outcome::Unchanged if !*is_complete => Refresh::Incomplete,
-            _ => Refresh::Changed(targets.all()),
+        known.refresh();
+        let outcome = std::mem::replace(&mut known.outcome, Outcome::Unchanged);
+        let listed = known.watches.iter().filter(|watch| watch.is_listed).count();
+        let has_listed = std::mem::replace(&mut known.listed, listed) < listed;
+        let is_complete = listed == known.watches.len();
+        if outcome == Outcome::Unchanged && !has_listed {
+            return if is_complete {
+                Refresh::Unchanged
+            } else {
+                Refresh::Incomplete
+            };
         }
+        let targets = known.all();
+        // A list without targets must not replace the targets of former arguments before everything is listed.
+        if outcome == Outcome::Unchanged && !is_complete && targets.is_empty() {
+            return Refresh::Incomplete;
+        }
+        Refresh::Changed(targets)
     }
 
     /// Returns the state of the watches, and counts of the objects that they found.
@@ -205,10 +209,31 @@ impl Source {
 }
 
 impl Known {
+    /// Rebuilds the targets that are affected by changes since the last call.
+    fn refresh(&mut self) {
+        let is_settled = settled(&self.watches);
+        if self.targets.refresh(&mut self.cluster, &is_settled) == Outcome::Changed {
+            self.outcome = Outcome::Changed;
+        }
+    }
+
+    /// Returns the targets of all objects that are settled.
+    fn all(&self) -> Vec<Value> {
+        self.targets.all(&settled(&self.watches))
+    }
+
     fn change(&mut self, index: usize, change: impl FnOnce(&mut Watch)) {
         if let Some(watch) = self.watches.get_mut(index) {
             change(watch);
         }
+    }
+}
+
+/// Returns a function that returns true for objects whose namespace was listed by all watches that search it.
+fn settled(watches: &[Watch]) -> impl Fn(&Key) -> bool {
+    move |key: &Key| {
+        let concerns = |watch: &&Watch| watch.namespace.is_empty() || watch.namespace == key.namespace;
+        watches.iter().filter(concerns).all(|watch| watch.is_listed)
     }
 }
 
@@ -233,6 +258,7 @@ struct Feed {
 impl<T: Stored + Resource> Sink<T> for Feed {
     fn event(&self, event: Event<T>) {
         let metrics = &self.source.metrics;
+        let is_page = matches!(&event, Event::Present(objects) if objects.len() > 1);
         let mut known = self.source.known.lock();
         match &event {
             Event::ListBegins => {
@@ -247,6 +273,10 @@ impl<T: Stored + Resource> Sink<T> for Feed {
             }
         }
         known.cluster.take(&self.namespace, event);
+        // The objects of a page are replaced by their targets before the next page arrives.
+        if is_page && known.targets.tells_of_one_object(&known.cluster) {
+            known.refresh();
+        }
         drop(known);
         self.source.changed.notify_one();
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::common::arguments::targets::Target;
-use crate::common::kubernetes::followed::texts::Texts;
+use crate::common::arguments::texts::Texts;
 use crate::common::kubernetes::objects::{Key, Metadata, Resource};
 use crate::common::kubernetes::watch::Event;
 
@@ -20,7 +20,6 @@ pub(super) trait Described: Resource + Sized {
 }
 
 /// The labels of an object, and the object without its metadata. The labels are built before the metadata is removed.
-#[derive(Default)]
 pub(super) struct StoredObject<T> {
     pub(super) labels: Target,
     pub(super) object: T,
@@ -28,7 +27,8 @@ pub(super) struct StoredObject<T> {
 
 /// The objects of one kind.
 pub(super) struct Store<T> {
-    objects: BTreeMap<Key, StoredObject<T>>,
+    /// The objects by key. `None` stands for an object that exists and whose content is no longer needed.
+    objects: BTreeMap<Key, Option<Box<StoredObject<T>>>>,
     /// Keys of objects that were added, changed or removed.
     changed: BTreeSet<Key>,
     /// Known objects that a list in progress has not returned so far, by the namespace of the list. An empty name
@@ -85,7 +85,8 @@ impl<T: Described> Store<T> {
         }
         let labels = texts.share_all(object.labels());
         *object.metadata_mut() = Metadata::default();
-        self.objects.insert(key.clone(), StoredObject { labels, object });
+        self.objects
+            .insert(key.clone(), Some(Box::new(StoredObject { labels, object })));
         self.changed.insert(key);
     }
 
@@ -97,12 +98,21 @@ impl<T: Described> Store<T> {
 }
 
 impl<T> Store<T> {
+    /// Returns the content of an object, unless it was dropped.
     pub(super) fn get(&self, key: &Key) -> Option<&StoredObject<T>> {
-        self.objects.get(key)
+        self.objects.get(key)?.as_deref()
     }
 
+    /// Returns true if the object exists. Its content may have been dropped.
+    pub(super) fn contains(&self, key: &Key) -> bool {
+        self.objects.contains_key(key)
+    }
+
+    /// Iterates over the objects whose content was not dropped.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &StoredObject<T>)> {
-        self.objects.iter()
+        self.objects
+            .iter()
+            .filter_map(|(key, object)| Some((key, object.as_deref()?)))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -114,14 +124,11 @@ impl<T> Store<T> {
         &self.changed
     }
 
-    /// Drops the content of each changed object if `is_settled` returns true for its key. The key stays.
-    pub(super) fn empty(&mut self, is_settled: &dyn Fn(&Key) -> bool)
-    where
-        T: Default,
-    {
-        for key in self.changed.iter().filter(|key| is_settled(key)) {
-            if let Some(kept) = self.objects.get_mut(key) {
-                *kept = StoredObject::default();
+    /// Drops the content of all changed objects, and marks them as unchanged. The keys of existing objects stay.
+    pub(super) fn empty(&mut self) {
+        for key in std::mem::take(&mut self.changed) {
+            if let Some(content) = self.objects.get_mut(&key) {
+                *content = None;
             }
         }
     }
