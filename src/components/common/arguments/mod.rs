@@ -1,5 +1,6 @@
 //! Types and checks of arguments that several components share.
 
+pub(crate) mod changed_targets;
 pub(crate) mod checks;
 pub(crate) mod endpoint;
 pub(crate) mod targets;

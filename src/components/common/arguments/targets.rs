@@ -19,11 +19,7 @@ pub(crate) struct Targets(Value);
 impl Targets {
     /// Iterates over the targets.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Target> {
-        let items: &[Value] = match &self.0 {
-            Value::Array(items) => items,
-            _ => &[],
-        };
-        items.iter().map(labels)
+        items(&self.0).iter().map(labels)
     }
 
     /// Returns the number of targets.
@@ -31,9 +27,9 @@ impl Targets {
         count(&self.0)
     }
 
-    /// Applies `change` to each target and returns the results. If `change` returns `None`, the target is dropped.
-    pub(crate) fn map(&self, change: impl Fn(Target) -> Option<Target>) -> Value {
-        map(&self.0, change)
+    /// Returns the value of the configuration.
+    pub(super) fn value(&self) -> &Value {
+        &self.0
     }
 }
 
@@ -52,40 +48,19 @@ pub(crate) fn to_value(targets: impl IntoIterator<Item = Target>) -> Value {
 
 /// Returns the number of targets in a value.
 pub(crate) fn count(targets: &Value) -> usize {
+    items(targets).len()
+}
+
+/// Returns the targets in a value. A value that is no list has none.
+pub(super) fn items(targets: &Value) -> &[Value] {
     match targets {
-        Value::Array(items) => items.len(),
-        _ => 0,
+        Value::Array(items) => items,
+        _ => &[],
     }
 }
 
-/// Applies `change` to each target and returns the results. If `change` returns `None`, the target is dropped.
-/// Unchanged targets share memory with `targets`, and so does the list if no target changes.
-fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
-    let Value::Array(items) = targets else {
-        return Value::array([]);
-    };
-    let mut is_unchanged = true;
-    let mut changed = Vec::with_capacity(items.len());
-    for item in items.iter() {
-        let labels = labels(item);
-        let after = change(labels.clone());
-        match after {
-            Some(after) if after == labels && matches!(item, Value::Object(_)) => changed.push(item.clone()),
-            Some(after) => {
-                is_unchanged = false;
-                changed.push(one(after));
-            }
-            None => is_unchanged = false,
-        }
-    }
-    if is_unchanged {
-        targets.clone()
-    } else {
-        Value::array(changed)
-    }
-}
-
-fn labels(target: &Value) -> Target {
+/// Returns the labels of a target. Labels whose values are no texts are skipped.
+pub(super) fn labels(target: &Value) -> Target {
     let Value::Object(fields) = target else {
         return Target::new();
     };

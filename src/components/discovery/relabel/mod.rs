@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::common::arguments::changed_targets::ChangedTargets;
 use crate::common::arguments::targets;
 use crate::common::arguments::targets::Targets;
 use crate::common::passing::relabel::{RULES, Rules};
@@ -15,7 +16,7 @@ use alluvium_base::{BoxFuture, Shutdown};
 use alluvium_lang::body::arguments;
 use alluvium_lang::schema::{Attribute, Kind, TARGETS};
 use alluvium_lang::value::{Number, Value};
-use alluvium_pipeline::component::live::{LiveHandle, Relabeled};
+use alluvium_pipeline::component::live::{self, LiveHandle};
 use alluvium_pipeline::component::{
     Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability, no_metrics,
     run_passive,
@@ -58,7 +59,15 @@ struct Relabel {
     exports: ExportsSender,
     health: HealthSender,
     live: LiveHandle,
+    relabeled: Mutex<Relabeled>,
     counts: Mutex<Counts>,
+}
+
+/// The targets of the last arguments, with the rules that were applied to them.
+#[derive(Default)]
+struct Relabeled {
+    rules: Rules,
+    targets: ChangedTargets,
 }
 
 #[derive(Clone, Copy)]
@@ -75,10 +84,24 @@ fn build(
         exports: context.exports,
         health: context.health,
         live: context.live,
+        relabeled: Mutex::default(),
         counts: Mutex::new(Counts { received: 0, kept: 0 }),
     };
     component.update(arguments)?;
     Ok(Arc::new(component))
+}
+
+impl Relabeled {
+    /// Applies the rules to the targets. The results of other rules are forgotten.
+    fn update(&mut self, targets: &Targets, rules: &Rules) -> Value {
+        if self.rules != *rules {
+            *self = Self {
+                rules: rules.clone(),
+                targets: ChangedTargets::default(),
+            };
+        }
+        self.targets.update(targets, |target| rules.apply(target))
+    }
 }
 
 impl Component<RelabelArguments> for Relabel {
@@ -87,7 +110,7 @@ impl Component<RelabelArguments> for Relabel {
             self.show_live(&arguments, &self.live);
         }
         let RelabelArguments { targets, rule: rules } = &*arguments;
-        let output = targets.map(|target| rules.apply(target));
+        let output = self.relabeled.lock().update(targets, rules);
         let counts = Counts {
             received: targets.count(),
             kept: targets::count(&output),
@@ -112,7 +135,7 @@ impl Component<RelabelArguments> for Relabel {
 
     fn show_live(&self, arguments: &RelabelArguments, live: &LiveHandle) {
         for target in arguments.targets.iter() {
-            arguments.rule.tell(live, Relabeled::Target, &target);
+            arguments.rule.tell(live, live::Relabeled::Target, &target);
         }
     }
 
