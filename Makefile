@@ -98,7 +98,7 @@ bench-all: ## run all benchmarks in one night and write docs/benchmarks; results
 figures: ## write the tables in docs/benchmarks*.md and docs/scale.md from docs/benchmarks/*.json
 	@benches/figures.py tables
 
-bench-%: ## run one benchmark: bench-server, -peer, -small, -wide, -disk, -growth, -sql, -page, -soak, -engine, -hot, -files, -builds, -dist, -profiler, -perf, -slowdown, -mixed, -churn; with ARGS it only prints the results
+bench-%: ## run one benchmark: bench-server, -peer, -small, -wide, -disk, -growth, -sql, -page, -soak, -engine, -pods, -hot, -files, -builds, -dist, -profiler, -perf, -slowdown, -mixed, -churn; with ARGS it only prints the results
 	@eval "$$(.ci/tools env)"; benches/figures.py run $* $(ARGS)
 
 kernels: ## boot other kernels and 64-bit Arm under qemu and test the eBPF profiler there (docs/benchmarks-ebpf.md); takes minutes for each kernel

@@ -17,6 +17,7 @@ EBPF = "python3 benches/ebpf.py {program} "
 BENCHES = {
     "hot": {"minutes": 2, "runs": 3, "commands": [f"cargo bench --locked {AGENT} --bench alluvium"]},
     "files": {"minutes": 1, "runs": 3, "commands": [f"cargo bench --locked {AGENT} --bench files"]},
+    "pods": {"minutes": 4, "runs": 3, "commands": [f"cargo bench --locked {AGENT} --bench engine -- pods"]},
     "engine": {"minutes": 13, "runs": 3, "commands": [f"cargo bench --locked {AGENT} --bench engine"]},
     "server": {"minutes": 25, "runs": 3, "commands": [LOAD + "server" + AT + " --seconds 30"]},
     "small": {"minutes": 12, "runs": 3, "commands": [LOAD + "small" + AT]},
@@ -182,6 +183,10 @@ TABLES = {
         ("idle, one component: % of a CPU", "idle_cpu_percent", "<= 0.1"),
         ("100 targets, 5 types every 15 s: % of a CPU", "scrape_cpu_percent"), ("100 targets: resident memory, MB", "scrape_resident_mb"),
         ("100 targets: private memory, MB", "scrape_anon_mb"), ("100 targets: profiles scraped per minute", "scrape_profiles_per_minute")]},
+    "pods": {"bench": "pods", "columns": {"collector": "engine.*"}, "rows": [
+        ("targets", "pods_targets"), ("changes of pods per second", "pods_changes_per_second"),
+        ("% of a CPU", "pods_cpu_percent", "<= 5"), ("resident memory, MB", "pods_resident_mb", "<= 60"),
+        ("peak resident memory, MB", "pods_peak_mb"), ("private memory, MB", "pods_anon_mb"), ("mapped file pages, MB", "pods_file_mb")]},
     "hot": {"bench": "hot", "columns": {"MB/s": "*.mb_per_s", "median, us": "*.median_us"}, "rows": [
         (name, name) for name in (
             "pprof_gunzip", "pprof_decode", "pprof_stack_ids", "pprof_gunzip_decode_stack_ids", "pprof_encode", "pprof_gzip", "tree_insert_profile",

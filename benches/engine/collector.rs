@@ -24,6 +24,8 @@ pub(crate) struct Resident {
     pub anon: f64,
     /// Pages of files that the process has mapped, most of them its own code.
     pub file: f64,
+    /// The largest resident memory since the start.
+    pub peak: f64,
 }
 
 impl Collector {
@@ -101,6 +103,7 @@ impl Collector {
             all: megabytes("VmRSS:"),
             anon: megabytes("RssAnon:"),
             file: megabytes("RssFile:"),
+            peak: megabytes("VmHWM:"),
         }
     }
 
