@@ -1,8 +1,8 @@
 //! A Kubernetes API with five thousand pods. Fifty pods per second are created or deleted.
 //!
-//! Over plain HTTP, the API answers a list request with pages of pods, and a watch request with the changes. It has only
-//! the features that a discovery needs. A pod has the fields and the size that pods of a real API server have. No pod
-//! has annotations that request profiles: the bench measures only discovery.
+//! Over plain HTTP, the API answers a list request with pages of pods, and a watch request with the changes. It has
+//! only the features that a discovery needs. A pod has the fields and the size that pods of a real API server have. No
+//! pod has annotations that request profiles: the bench measures only discovery.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -61,8 +61,8 @@ impl Cluster {
         cluster
     }
 
-    /// Returns the shipped configuration for annotated pods, with this API as the cluster. Its rules drop all targets of
-    /// the bench, so a second `discovery.relabel` keeps them.
+    /// Returns the shipped configuration for annotated pods, with this API as the cluster. Its rules drop all targets
+    /// of the bench, so a second `discovery.relabel` keeps them.
     pub(crate) fn config(&self) -> String {
         let shipped = include_str!("../../config/kubernetes.alloy");
         let there = format!("role       = \"pod\"\n\tapi_server = \"http://{}\"", self.address);
@@ -164,10 +164,12 @@ fn pod(number: u64, version: u64) -> Value {
             "name": name, "image": format!("registry.example.com/shop/{name}:1.2.3"), "imagePullPolicy": "IfNotPresent",
             "ports": [{ "name": "http", "containerPort": port, "protocol": "TCP" }],
             "env": [{ "name": "GOMAXPROCS", "value": "2" }, { "name": "LOG_LEVEL", "value": "info" },
-                { "name": "NODE_NAME", "valueFrom": { "fieldRef": { "apiVersion": "v1", "fieldPath": "spec.nodeName" } } }],
+                { "name": "NODE_NAME",
+                    "valueFrom": { "fieldRef": { "apiVersion": "v1", "fieldPath": "spec.nodeName" } } }],
             "resources": { "limits": { "memory": "256Mi" }, "requests": { "cpu": "100m", "memory": "128Mi" } },
             "livenessProbe": { "httpGet": { "path": "/healthz", "port": port, "scheme": "HTTP" }, "periodSeconds": 10 },
-            "volumeMounts": [{ "name": "kube-api-access", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount" }],
+            "volumeMounts": [{ "name": "kube-api-access",
+                "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount" }],
             "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"
         })
     };

@@ -108,7 +108,8 @@ pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refuse
 }
 
 /// Returns the indices of the series that Pyroscope refused, from the error of a request with `count` series. Pyroscope
-/// stored all others. Returns `None` unless the error lists the refused series completely, and when it lists all series.
+/// stored all others. Returns `None` unless the error lists the refused series completely, and when it lists all
+/// series.
 pub fn series_of_error(error: &CallError, count: usize) -> Option<BTreeSet<usize>> {
     let CallError::Refused { message, .. } = error else {
         return None;
@@ -126,8 +127,9 @@ pub fn series_of_error(error: &CallError, count: usize) -> Option<BTreeSet<usize
     (is_complete && refused.len() < count).then_some(refused)
 }
 
-/// Returns true if Pyroscope's `/ingest` refused an upload for a reason that may pass. Pyroscope responds to almost every
-/// failure with the status 422 and the code `unknown`, also while it stops. Only its text contains the code of the failure.
+/// Returns true if Pyroscope's `/ingest` refused an upload for a reason that may pass. Pyroscope responds to almost
+/// every failure with the status 422 and the code `unknown`, also while it stops. Only its text contains the code of
+/// the failure.
 pub fn is_transient_upload_error(error: &CallError) -> bool {
     let CallError::Refused {
         status: 422, message, ..

@@ -252,8 +252,8 @@ impl Scale {
         (0..VALUE_RANGES).map(|row| self.min_of_row(row)).collect()
     }
 
-    /// Returns the smallest value of the range with the index `row`. The last ranges of a scale may be above the largest
-    /// value.
+    /// Returns the smallest value of the range with the index `row`. The last ranges of a scale may be above the
+    /// largest value.
     fn min_of_row(self, row: i64) -> i64 {
         let min = i128::from(self.min) + self.length * i128::from(row);
         i64::try_from(min).unwrap_or(i64::MAX)

@@ -249,8 +249,8 @@ impl PointCounter {
     }
 }
 
-/// Sorts lines by the sum of their points, the largest first, and lines of equal sums by their labels. Pyroscope has the
-/// same order, and Grafana draws and lists series in the order of the response.
+/// Sorts lines by the sum of their points, the largest first, and lines of equal sums by their labels. Pyroscope has
+/// the same order, and Grafana draws and lists series in the order of the response.
 fn largest_first(lines: Lines) -> Lines {
     let sum = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
     let mut with_sums: Vec<_> = lines.into_iter().map(|line| (sum(&line.1), line)).collect();

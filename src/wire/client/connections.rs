@@ -14,8 +14,8 @@ use crate::client::tls::configure;
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Timeout for connecting, including the TLS handshake. In Alloy, this is the timeout of the handshake alone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum size of the headers of a response by HTTP/2. A gRPC server sends its error as a header, and Pyroscope's error
-/// about a batch describes each refused profile.
+/// Maximum size of the headers of a response by HTTP/2. A gRPC server sends its error as a header, and Pyroscope's
+/// error about a batch describes each refused profile.
 const MAX_HEADER_BYTES: u32 = 1 << 20;
 
 /// Sends requests without adding credentials. Clones share the connections.

@@ -60,8 +60,8 @@ async fn each_instance_of_each_service_is_a_target() {
              service_address=10.0.0.1,service_id=i1,service_port=28080,tags=,x,y,}",
             "{__address__=[fd00::1]:1,address=fd00::1,dc=,namespace=a,node_id=,service=web,service_address=fd00::1,\
              service_id=i2,service_port=1}",
-            "{__address__=10.0.0.3:70000,address=10.0.0.3,dc=,namespace=b,node_id=,service=web,service_address=10.0.0.3,\
-             service_id=i3,service_port=70000}",
+            "{__address__=10.0.0.3:70000,address=10.0.0.3,dc=,namespace=b,node_id=,service=web,\
+             service_address=10.0.0.3,service_id=i3,service_port=70000}",
         ],
         "{}",
         recorder.health().1

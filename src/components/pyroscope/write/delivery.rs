@@ -42,8 +42,8 @@ pub(super) struct Delivery {
     /// The configuration of the endpoint.
     pub arguments: EndpointArguments,
     /// Time of the last push that the endpoint refused because of a limit, without a list of the refused profiles.
-    /// Pyroscope stores a part of such a push. To send its profiles together again would store this part twice, and would
-    /// never succeed if they exceed the limit together.
+    /// Pyroscope stores a part of such a push. To send its profiles together again would store this part twice, and
+    /// would never succeed if they exceed the limit together.
     pub last_limit: Mutex<Option<Instant>>,
 }
 

@@ -42,8 +42,8 @@ pub(super) enum Content {
 /// Positions in the batch, and the profiles at these positions.
 type Push = (Vec<usize>, Vec<RawProfile>);
 
-/// Splits a batch into parcels. `tenant_label` is the label that names the tenant of a profile. If `is_split` is true, each
-/// profile is a parcel.
+/// Splits a batch into parcels. `tenant_label` is the label that names the tenant of a profile. If `is_split` is true,
+/// each profile is a parcel.
 pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>, is_split: bool) -> Vec<Parcel> {
     let mut pushes: BTreeMap<Option<Arc<str>>, Push> = BTreeMap::new();
     let mut parcels = Vec::new();

@@ -45,9 +45,9 @@ impl RoleTargets {
     }
 
     /// Rebuilds the targets that are affected by changes since the last call. An object is settled if all objects that
-    /// its targets may refer to have been listed. The other objects are skipped, unless targets depend only on their own
-    /// object: these targets are built at once, so that the object need not be kept until the list ends. The outcome
-    /// concerns settled objects only.
+    /// its targets may refer to have been listed. The other objects are skipped, unless targets depend only on their
+    /// own object: these targets are built at once, so that the object need not be kept until the list ends. The
+    /// outcome concerns settled objects only.
     pub(super) fn refresh(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
         let outcome = match self.role {
             Role::Pod => self.remake::<Pod>(cluster, is_settled),

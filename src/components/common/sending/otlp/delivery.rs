@@ -135,8 +135,8 @@ impl Delivery {
 }
 
 /// Returns the refused queued profiles of a request that Pyroscope stored in part, or `None` if it stored no queued
-/// profile completely, or if the error does not list the refused series. `series` are the queued profiles of the series,
-/// and `count` is the number of different ones.
+/// profile completely, or if the error does not list the refused series. `series` are the queued profiles of the
+/// series, and `count` is the number of different ones.
 fn refused_profiles(error: &CallError, series: &[usize], count: usize) -> Option<Vec<Refused>> {
     let refused = refusals::series_of_error(error, series.len())?;
     let refused: BTreeSet<usize> = refused.into_iter().filter_map(|one| series.get(one).copied()).collect();

@@ -344,8 +344,8 @@ impl Sender {
         }
     }
 
-    /// Returns the profiles to drop of those that failed in requests of their own in a round that began at `started`. If
-    /// a profile fails alone for some time after all retries, while other profiles succeed, it is itself the cause.
+    /// Returns the profiles to drop of those that failed in requests of their own in a round that began at `started`.
+    /// If a profile fails alone for some time after all retries, while other profiles succeed, it is itself the cause.
     fn give_up(&self, batch: &Batch, stuck: &[usize], started: Instant) -> Vec<usize> {
         if !self.is_patience_over() {
             return Vec::new();
