@@ -106,12 +106,11 @@ impl Cluster {
     /// page consists of the version and of the number of the page's first pod.
     fn list(&self, path: &str) -> Value {
         let token = parameter(path, "continue").and_then(|token| token.split_once('-'));
-        let (version, first) = match token {
-            Some((version, first)) => (version.parse().unwrap(), first.parse().unwrap()),
-            None => {
-                let version = self.due();
-                (version, version.div_ceil(2))
-            }
+        let (version, first) = if let Some((version, first)) = token {
+            (version.parse().unwrap(), first.parse().unwrap())
+        } else {
+            let version = self.due();
+            (version, version.div_ceil(2))
         };
         let limit = parameter(path, "limit").and_then(|limit| limit.parse().ok());
         let all = PODS + version / 2;

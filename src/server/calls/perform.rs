@@ -18,13 +18,16 @@ use alluvium_profile::Tenants;
 use alluvium_wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
 use alluvium_wire::service::{Answer, Call, ReplyMessage, RequestMessage};
 
+/// Converts a message of an older version of the protocol to the current version.
+type Upgrade = fn(Codec, Bytes) -> Result<Bytes, ConnectError>;
+
 /// Limits of the calls of a service, and the function that reads the tenants of a call.
 #[derive(Clone, Copy)]
 pub(in crate::server) struct Bounds {
     /// Maximum size of a message, on the wire and after decompression.
     pub(in crate::server) limit: BodyLimit,
-    /// Converts a message of an older version of the protocol to the current version.
-    pub(in crate::server) upgrade: Option<fn(Codec, Bytes) -> Result<Bytes, ConnectError>>,
+    /// Set if the protocol has older versions.
+    pub(in crate::server) upgrade: Option<Upgrade>,
     /// Computes the memory that a message will occupy after it is decoded.
     pub(in crate::server) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
     /// Reads the tenants from the headers.

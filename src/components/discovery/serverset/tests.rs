@@ -91,7 +91,8 @@ async fn a_member_is_read_as_go_reads_json() {
         ),
         (
             "endpoint",
-            r#"{"serviceEndpoint": {"host": "b", "port": 80},"additionalEndpoints": {"x": {"host": "c","port":null}}}"#,
+            r#"{"serviceEndpoint": {"host": "b", "port": 80},
+                "additionalEndpoints": {"x": {"host": "c", "port": null}}}"#,
         ),
         ("null", "null"),
         ("object", "{}"),
