@@ -28,6 +28,8 @@ pub(super) struct Api {
     catalog: Catalog,
     /// Query parameters of every request.
     parameters: Vec<(&'static str, String)>,
+    /// Metadata that the node of a target must have.
+    node_meta: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 /// The response to a query, with the index after which the next query waits for a change.
@@ -106,6 +108,7 @@ impl Api {
             web: web.with_timeout(LONGEST_WAIT + SLACK),
             catalog: arguments.catalog.clone(),
             parameters,
+            node_meta: arguments.node_meta.clone().unwrap_or_default(),
         })
     }
 
@@ -151,15 +154,32 @@ impl Api {
         for tag in self.catalog.tags.iter().flatten() {
             url.query_pairs_mut().append_pair("tag", tag);
         }
-        let response = self.ask(url, wait).await?;
+        let response = self.ask(url, wait.filter(|_| self.can_wait())).await?;
         let entries: Vec<Entry> = response.value.json()?;
         let mut labels = MetaLabels::new("__meta_consul_");
         labels.set("service", name).set("dc", datacenter);
-        let targets = entries.iter().map(|entry| self.target(labels.clone(), entry));
+        let entries = entries.iter().filter(|entry| self.is_selected(&entry.node));
+        let targets = entries.map(|entry| self.target(labels.clone(), entry));
         Ok(Indexed {
             index: response.index,
             value: targets.collect(),
         })
+    }
+
+    /// Returns false if Consul rejects blocking queries for a service. Agents with the streaming backend, which is the
+    /// default, turn node metadata into a filter expression, in which a key must not contain a hyphen.
+    fn can_wait(&self) -> bool {
+        !self.node_meta.keys().any(|key| key.contains('-'))
+    }
+
+    /// Returns true if a node has the metadata of the arguments. Consul answers a blocking query also with nodes whose
+    /// metadata only contains the text of the arguments.
+    fn is_selected(&self, node: &Node) -> bool {
+        let has = |key: &str, value: &str| {
+            let meta = node.meta.as_ref().and_then(|meta| meta.get(key));
+            meta.is_some_and(|meta| meta == value)
+        };
+        self.node_meta.iter().all(|(key, value)| has(key, value))
     }
 
     async fn ask(&self, mut url: Url, wait: Option<Wait>) -> Result<Indexed<Answer>, DiscoveryError> {

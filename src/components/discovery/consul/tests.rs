@@ -147,7 +147,7 @@ impl Agent {
 
 fn instance(id: &str, address: &str, status: &str) -> Content {
     json!({
-        "Node": {"Node": "n1", "Address": "10.0.0.1", "Meta": {"rack-no": "7"},
+        "Node": {"Node": "n1", "Address": "10.0.0.1", "Meta": {"rack-no": "7", "zone": "b"},
                  "TaggedAddresses": {"wan": "192.0.2.1"}},
         "Service": {"ID": id, "Service": "web", "Address": address, "Port": 8080, "Tags": ["pprof", "v1"],
                     "Meta": {"team": "a"}, "Namespace": "default", "Partition": "p"},
@@ -176,13 +176,13 @@ async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
         .text("refresh_interval", "10ms")
         .text("token", "hidden")
         .with("tags", Value::array([Value::string("pprof")]))
-        .with("node_meta", Value::object([("a", Value::string("b"))]));
+        .with("node_meta", Value::object([("zone", Value::string("b"))]));
     let running = Running::start(&DEFINITION, &recorder, &body);
     let web = |id: &str, host: &str, address: &str, health: &str| {
         format!(
-            "{{__address__={host}:8080,address=10.0.0.1,dc=dc1,health={health},metadata_rack_no=7,namespace=default,\
-             node=n1,partition=p,service=web,service_address={address},service_id={id},service_metadata_team=a,\
-             service_port=8080,tagged_address_wan=192.0.2.1,tags=,pprof,v1,}}"
+            "{{__address__={host}:8080,address=10.0.0.1,dc=dc1,health={health},metadata_rack_no=7,metadata_zone=b,\
+             namespace=default,node=n1,partition=p,service=web,service_address={address},service_id={id},\
+             service_metadata_team=a,service_port=8080,tagged_address_wan=192.0.2.1,tags=,pprof,v1,}}"
         )
     };
     let first = [web("web-1", "10.0.0.1", "", "warning")];
@@ -226,11 +226,11 @@ async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
     .await;
     let requests = agent.requests.lock().clone();
     assert!(
-        requests.contains(&"catalog stale=&node-meta=a%3Ab hidden".to_owned()),
+        requests.contains(&"catalog stale=&node-meta=zone%3Ab hidden".to_owned()),
         "{requests:?}"
     );
     assert!(
-        requests.contains(&"web tag=pprof&stale=&node-meta=a%3Ab hidden".to_owned()),
+        requests.contains(&"web tag=pprof&stale=&node-meta=zone%3Ab hidden".to_owned()),
         "{requests:?}"
     );
     let waits = |line: &&String| line.starts_with("web ") && line.contains("index=") && line.contains("wait=");
@@ -252,6 +252,35 @@ async fn an_instance_with_a_port_out_of_range_does_not_hide_the_other_instances(
     let addresses: Vec<&str> = targets.iter().filter_map(|target| target.split(',').next()).collect();
     let expected = ["10.0.0.1:70000", "10.0.0.1:-1", "10.0.0.1:80"].map(|address| format!("{{__address__={address}"));
     assert_eq!(addresses, expected, "{}", recorder.health().1);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn node_metadata_is_compared_exactly_and_a_key_with_a_hyphen_is_not_waited_for() {
+    let agent = Agent::new();
+    let on_node = |meta: Content| json!({"Node": {"Meta": meta}, "Service": {"Address": "10.0.0.1", "Port": 80}});
+    let other = on_node(json!({"rack-no": "77", "zone": "b"}));
+    let selected = on_node(json!({"rack-no": "7", "zone": "b"}));
+    agent.set("web", json!([other, selected, on_node(Content::Null)]));
+    let (server, _server) = agent.serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.consul.test", folder.path());
+    let body = |keys: &[(&'static str, &str)]| {
+        let meta = keys.iter().map(|(key, value)| (*key, Value::string(*value)));
+        Body::new()
+            .text("server", &server)
+            .text("refresh_interval", "10ms")
+            .with("services", Value::array([Value::string("web")]))
+            .with("node_meta", Value::object(meta))
+    };
+    let running = Running::start(&DEFINITION, &recorder, &body(&[("rack-no", "7"), ("zone", "b")]));
+    eventually("the third query", || agent.requests.lock().len() > 2).await;
+    assert_eq!(shortened_targets(&recorder).len(), 1);
+    assert!(!agent.requests.lock().iter().any(|line| line.contains("wait=")));
+    let other = body(&[("zone", "b")]);
+    running.component.update(other.arguments(&DEFINITION)).unwrap();
+    eventually("a query that waits", || agent.load.lock().now == 1).await;
+    eventually("both nodes", || shortened_targets(&recorder).len() == 2).await;
     running.stop().await;
 }
 
