@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use url::Url;
 
 use crate::common::kubernetes::access;
@@ -70,6 +71,8 @@ struct Object<T> {
     url: Url,
     interval: Duration,
     timeout: Duration,
+    /// Keys of the values that the last fetch skipped. The log names each of them once.
+    skipped: Mutex<Vec<String>>,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -91,6 +94,7 @@ impl<T: Values> Object<T> {
             api,
             interval: arguments.poll_frequency.get(),
             timeout: arguments.poll_timeout.get(),
+            skipped: Mutex::default(),
             kind: PhantomData,
         })
     }
@@ -113,9 +117,11 @@ impl<T: Values> Fetch for Object<T> {
         let handle = tokio::runtime::Handle::try_current()?;
         let object = handle.block_on(self.object_in_time());
         let (values, others) = object.map_err(|error| FetchError::Remote(error.into()))?.values();
-        for key in others {
+        let mut skipped = self.skipped.lock();
+        for key in others.iter().filter(|key| !skipped.contains(key)) {
             tracing::warn!(component = %self.id, key, "ignoring a value that is not UTF-8 text");
         }
+        *skipped = others;
         Ok(Exports::from([(DATA.name.into(), Value::object(values))]))
     }
 
