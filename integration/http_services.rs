@@ -85,7 +85,7 @@ async fn the_configuration_in_force_is_shown_with_what_differs_from_the_default(
             serde_json::from_str(&limits(Some(tenant)).await.text().await.unwrap()).unwrap();
         // The limits of profiles come from the store.
         assert_eq!(answer["max_label_names_per_series"], json!(30));
-        let of_profiles = ["max_", "ingestion_", "reject_", "sample_type_", "disable_"];
+        let of_profiles = ["max_", "ingestion_", "reject_", "sample_type_", "disable_", "numeric_"];
         answer.retain(|name, _| !of_profiles.iter().any(|start| name.starts_with(start)));
         assert_eq!(Value::Object(answer), expected, "{tenant}");
     }

@@ -208,8 +208,14 @@ const MAY_IMPORT: [Row; 55] = [
     ),
     (
         "query::pprof",
-        &["query::common", "query::decoded", "query::stacks"],
-        &["base", "profile"],
+        &[
+            "query::common",
+            "query::decoded",
+            "query::scan",
+            "query::series",
+            "query::stacks",
+        ],
+        &["base", "profile", "store"],
     ),
     (
         "query::holdings",

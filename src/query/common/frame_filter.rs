@@ -19,9 +19,9 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Conditions on the names of functions, as in a request.
 #[derive(Debug, Clone, Default)]
 pub struct FrameConditions {
-    /// Whole names.
+    /// Names that must be equal to the name of a function.
     pub names: Vec<String>,
-    /// Regular expressions.
+    /// Regular expressions, which may match any part of the name of a function.
     pub patterns: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ use alluvium_profile::{Labels, SeriesId, StackId};
 const SUM_BYTES: usize = 128;
 const LABEL_BYTES: usize = 48;
 
-/// A label of a sample.
+/// A label that an exported sample has. Numbers have no unit.
 enum Label {
     Text(Arc<str>, Arc<str>),
     Number(Arc<str>, i64),

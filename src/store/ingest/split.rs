@@ -116,7 +116,7 @@ pub(super) fn split(
 
 /// The texts of the numbers that become values of labels.
 struct Numbers<'l> {
-    /// Names of the labels.
+    /// Names of the numeric labels that the tenant keeps.
     names: &'l [String],
     texts: HashMap<i64, String>,
 }

@@ -40,7 +40,7 @@ type Attributes<'a> = Vec<(&'a str, &'a str)>;
 
 /// An export request, and the source of each of its profiles.
 pub struct Written {
-    /// The request.
+    /// The request with all profiles.
     pub request: otlp::ExportProfilesServiceRequest,
     /// For each profile of the request, in its order, the index of the [`Exported`] from which it comes.
     pub sources: Vec<usize>,

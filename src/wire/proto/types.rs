@@ -148,9 +148,13 @@ pub struct StackFrameFilter {
     pub exclude_function_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Each expression may match any part of a name.
     #[prost(string, repeated, tag = "3")]
-    pub include_function_name_regexes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub include_function_name_regexes: ::prost::alloc::vec::Vec<
+        ::prost::alloc::string::String,
+    >,
     #[prost(string, repeated, tag = "4")]
-    pub exclude_function_name_regexes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub exclude_function_name_regexes: ::prost::alloc::vec::Vec<
+        ::prost::alloc::string::String,
+    >,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Location {

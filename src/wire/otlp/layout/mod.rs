@@ -63,11 +63,11 @@ fn rewrite(layout: Layout, body: Bytes) -> Result<Bytes, DecodeError> {
 /// The layout of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// OTLP 1.10 and newer.
+    /// The layout of OTLP 1.10, which newer versions have as well.
     Current,
-    /// OTLP 1.9.
+    /// The layout of OTLP 1.9 only.
     Otlp9,
-    /// OTLP 1.8.
+    /// The layout of OTLP 1.8 only.
     Otlp8,
     /// OTLP 1.7 and older, whose stacks are not in a table.
     TooOld,
@@ -114,7 +114,7 @@ struct Signs {
     has_other_times: bool,
 }
 
-/// Fields of a sample.
+/// What the fields of a sample say about the layout.
 #[derive(Debug, Default)]
 struct SampleSigns {
     is_certain: bool,
@@ -232,19 +232,18 @@ impl Place {
     }
 }
 
-/// A step of [`walk`].
+/// What [`walk`] finds in a message.
 enum Step<'f> {
     Field(&'f Field),
     /// The end of the message.
     End,
 }
 
-/// A field of a message.
+/// A field of an encoded message.
 struct Field {
     number: u32,
-    /// Wire type.
     wire: u8,
-    /// Offset of the tag.
+    /// Offset of the tag in the message.
     start: usize,
     /// Offsets of the value, without the length of a list or message.
     content: Range<usize>,
