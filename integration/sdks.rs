@@ -256,11 +256,11 @@ async fn the_sdk_for_go_pushes_every_type_it_has() {
             "{profile_type}: {ours} of {expected}\n{flames:?}"
         );
     }
-    // The memory in use is a state. Each push has all of it.
+    // The memory in use is a state. Each push has what the garbage collector knew, and the last push has all 16 blocks.
     let in_use = site
         .has("memory:inuse_space:bytes:space:bytes", "main.keep", "bytes")
         .await;
-    assert_eq!(in_use % (16 << 20), 0, "{in_use}");
+    assert!(in_use >= 16 << 20 && in_use % (1 << 20) == 0, "{in_use}");
     site.has("goroutines:goroutine:count:goroutine:count", "main.hold", "goroutines")
         .await;
 }

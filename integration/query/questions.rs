@@ -472,7 +472,7 @@ async fn an_average_counts_a_profile_once_however_many_label_sets_its_samples_ha
     assert_eq!(average(&[], r#"{pod="a", route=~"/|/pay"}"#).await, [760.0, 20.0]);
     assert_eq!(average(&["pod"], "{}").await, [1060.0, 20.0, 940.0]);
     // Each of these lines has one row of a profile.
-    assert_eq!(average(&["pod", "route"], r#"{pod="b"}"#).await, [440.0, 500.0]);
+    assert_eq!(average(&["pod", "route"], r#"{pod="b"}"#).await, [500.0, 440.0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
