@@ -72,6 +72,8 @@ struct Remote {
     session: tokio::sync::Mutex<Session>,
     /// Time until the next read, or `None` if no further read is due.
     next: Mutex<Option<Duration>>,
+    /// Keys of the values that the last read skipped. The log names each of them once.
+    skipped: Mutex<Vec<String>>,
 }
 
 /// The state that is kept from one read to the next.
@@ -125,6 +127,7 @@ fn build(
             metrics: metrics.clone(),
             session: tokio::sync::Mutex::default(),
             next: Mutex::new(Some(TRY_AGAIN)),
+            skipped: Mutex::default(),
         })
     })
 }
@@ -137,8 +140,7 @@ impl Remote {
         if is_old && read.as_ref().is_err_and(VaultError::is_denied) {
             // The token may have been revoked, so the read is retried once with a new token. After another error there
             // is no new login, because each login leaves a token at the server until the token expires.
-            session.token = None;
-            self.token(&mut session).await?;
+            self.log_in(&mut session).await?;
             read = self.read_with(&session).await;
         }
         let read = read?;
@@ -167,14 +169,25 @@ impl Remote {
             if !is_due {
                 return Ok(true);
             }
-            if token.renewable
-                && let Ok(renewed) = self.renew(&token.text).await
-            {
-                session.token = Some(renewed);
-                return Ok(true);
+            if token.renewable {
+                match self.renew(&token.text).await {
+                    Ok(renewed) => {
+                        session.token = Some(renewed);
+                        return Ok(true);
+                    }
+                    // The token is probably still valid, and a login may be impossible: a secret ID may permit one
+                    // login only.
+                    Err(error) if error.is_temporary() => return Err(error),
+                    Err(_) => {}
+                }
             }
         }
-        session.token = None;
+        self.log_in(session).await?;
+        Ok(false)
+    }
+
+    /// Gives the session a new token. If this fails, the session keeps its token.
+    async fn log_in(&self, session: &mut Session) -> Result<(), VaultError> {
         let way = login::way(&self.arguments, &self.vault, &self.clouds, &mut session.unwrapped).await?;
         session.token = Some(match way {
             Way::Token(text) => Token {
@@ -194,7 +207,7 @@ impl Remote {
                 token
             }
         });
-        Ok(false)
+        Ok(())
     }
 
     async fn renew(&self, token: &str) -> Result<Token, VaultError> {
@@ -211,14 +224,19 @@ impl Remote {
 
     /// Exports the values that are strings. Skips other values, because only strings can be secrets in a configuration.
     fn exports(&self, data: serde_json::Map<String, Json>) -> Exports {
-        let mut secrets = BTreeMap::new();
+        let (mut secrets, mut skipped) = (BTreeMap::new(), Vec::new());
+        let mut known = self.skipped.lock();
         for (key, value) in data {
             if let Json::String(text) = value {
                 secrets.insert(Arc::<str>::from(key), Value::Secret(text.into()));
-            } else {
+                continue;
+            }
+            if !known.contains(&key) {
                 tracing::warn!(component = %self.id, key, "value of the secret skipped, because it is not a string");
             }
+            skipped.push(key);
         }
+        *known = skipped;
         Exports::from([("data".into(), Value::object(secrets))])
     }
 }

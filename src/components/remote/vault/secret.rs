@@ -23,7 +23,7 @@ enum Version {
 
 /// Reads the secret that the arguments name.
 pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str) -> Result<Secret, VaultError> {
-    let (mount, version) = store(arguments, vault, token).await;
+    let (mount, version) = store(arguments, vault, token).await?;
     let path = arguments.path.trim_matches('/');
     let key = match &arguments.key {
         Some(key) => key.trim_matches('/'),
@@ -55,7 +55,7 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
 
 /// Returns the mount path and the version of the store. If the server refuses to name them, the version is 2, as in
 /// Alloy. The mount path is then the first part of the path, or the whole path if `key` is set.
-async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (String, Version) {
+async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> Result<(String, Version), VaultError> {
     let path = arguments.path.trim_matches('/');
     let request = Request {
         path: &format!("sys/internal/ui/mounts/{path}"),
@@ -64,7 +64,7 @@ async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (Strin
         namespace: None,
     };
     let first = || path.split('/').next().unwrap_or(path).to_owned();
-    match vault.send(request).await {
+    Ok(match vault.send(request).await {
         Ok(answer) => {
             let data = answer.data.unwrap_or_default();
             let mount = data
@@ -78,7 +78,9 @@ async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (Strin
             };
             (mount.unwrap_or_else(first), version)
         }
+        // The store may have version 1, so the path of the secret is unknown.
+        Err(error) if error.is_temporary() => return Err(error),
         Err(_) if arguments.key.is_some() => (path.to_owned(), Version::Two),
         Err(_) => (first(), Version::Two),
-    }
+    })
 }

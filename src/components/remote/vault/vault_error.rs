@@ -74,6 +74,11 @@ pub(super) enum Failure {
 }
 
 impl VaultError {
+    /// Returns true if the same request may succeed later, for example when the server is no longer sealed.
+    pub(super) fn is_temporary(&self) -> bool {
+        matches!(self, Self::Request { source, .. } if source.is_retryable())
+    }
+
     /// Returns true if the server denied the request, because the token is invalid or has no permission.
     pub(super) fn is_denied(&self) -> bool {
         let status = match self {
@@ -96,7 +101,8 @@ impl Failure {
     /// Returns true if a retry may succeed.
     pub(super) fn is_retryable(&self) -> bool {
         if let Some(status) = self.status() {
-            return status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+            let is_server_error = status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
+            return is_server_error || status == StatusCode::TOO_MANY_REQUESTS;
         }
         match self {
             Self::Request(error) => matches!(
