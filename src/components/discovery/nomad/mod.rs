@@ -24,8 +24,9 @@ use alluvium_pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Maximum number of concurrent requests.
-const AT_ONCE: usize = 16;
+/// Maximum number of concurrent requests, each on a connection of its own. By default, a Nomad agent accepts 100
+/// connections from an address and answers 429 on each further connection, also to other programs.
+const AT_ONCE: usize = 4;
 
 arguments! {
     /// Arguments of `discovery.nomad`.

@@ -1,10 +1,14 @@
 //! Tests against a fake Nomad server. Its responses follow the documentation of the API.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use axum::Router;
 use axum::extract::{Path, RawQuery};
 use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use axum::routing::get;
+use tokio::sync::Barrier;
 
 use super::DEFINITION;
 use crate::common::testing::{Body, Recorder, Running, eventually, serve};
@@ -73,5 +77,42 @@ async fn each_instance_of_each_service_is_a_target() {
     let expected = format!("request to {base}/v1/services failed: ");
     assert!(recorder.health().1.starts_with(&expected), "{}", recorder.health().1);
     assert_eq!(recorder.exported_targets("targets"), targets);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn four_services_are_queried_at_a_time() {
+    let services: Vec<String> = (0..20)
+        .map(|number| format!(r#"{{"ServiceName": "s{number}"}}"#))
+        .collect();
+    let list = format!(r#"[{{"Namespace": "default", "Services": [{}]}}]"#, services.join(","));
+    // Four requests wait for each other: there is no answer if the component sends fewer at a time.
+    let barrier = Arc::new(Barrier::new(4));
+    let (waiting, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let peak = most.clone();
+    let instances = move |Path(name): Path<String>| {
+        let (barrier, waiting, most) = (barrier.clone(), waiting.clone(), most.clone());
+        async move {
+            most.fetch_max(waiting.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            barrier.wait().await;
+            waiting.fetch_sub(1, Ordering::SeqCst);
+            format!(r#"[{{"ID": "{name}", "ServiceName": "{name}", "Address": "10.0.0.1", "Port": 80}}]"#)
+        }
+    };
+    let router = Router::new()
+        .route("/v1/services", get(move || std::future::ready(list.clone())))
+        .route("/v1/service/{name}", get(instances));
+    let (base, _server) = serve(router).await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.nomad.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &Body::new().text("server", &base));
+    eventually("an answer", || recorder.health().0 != HealthState::Unknown).await;
+    assert_eq!(
+        recorder.exported_targets("targets").len(),
+        20,
+        "{}",
+        recorder.health().1
+    );
+    assert_eq!(peak.load(Ordering::SeqCst), 4);
     running.stop().await;
 }
