@@ -1,6 +1,6 @@
 //! Tests of the component from outside: profiles go into the receiver, and requests reach an endpoint on this machine.
 
-mod refusals;
+mod refused;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
