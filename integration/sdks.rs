@@ -261,7 +261,7 @@ async fn the_sdk_for_go_pushes_every_type_it_has() {
         .has("memory:inuse_space:bytes:space:bytes", "main.keep", "bytes")
         .await;
     assert!(in_use >= 16 << 20 && in_use % (1 << 20) == 0, "{in_use}");
-    site.has("goroutines:goroutine:count:goroutine:count", "main.hold", "goroutines")
+    site.has("goroutines:goroutine:count:goroutine:count", "main.hold", "objects")
         .await;
 }
 
