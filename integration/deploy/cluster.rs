@@ -223,11 +223,30 @@ fn a_switch_gives_the_rights_that_it_needs_and_no_others() {
         "endpoints",
         "endpointslices",
         "ingresses",
-        "nodes/proxy",
         "nodes/pods",
     ];
     assert_eq!(all, expected);
+    // The right to nodes/proxy allows commands in every container. Only old kubelets need it.
+    let old = ["collector.pods.enabled=false", "collector.rbac.kubeletProxy=true"];
+    assert_eq!(resources(&old, "ClusterRole"), ["nodes/proxy"]);
     assert_eq!(resources(VARIATIONS[7], "Role"), ["secrets"]);
+}
+
+#[test]
+fn names_derived_from_a_long_name_are_not_too_long_for_the_cluster() {
+    if !tools() {
+        return;
+    }
+    let name = format!("fullnameOverride={}", "n".repeat(60));
+    let values = [VARIATIONS[9], &[name.as_str()]].concat();
+    let objects = objects(&template(&values).unwrap());
+    let longest = |kind| {
+        let names = of_kind(&objects, kind).map(|object| object["metadata"]["name"].as_str().unwrap().len());
+        names.max().unwrap()
+    };
+    assert_eq!(longest("Service"), 63);
+    // A pod's label with its revision has 11 characters more, and at most 63.
+    assert_eq!(longest("StatefulSet"), 52);
 }
 
 #[test]

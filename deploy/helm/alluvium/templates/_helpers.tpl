@@ -1,7 +1,11 @@
 {{/* Names and labels that the templates share. */}}
 
+{{/*
+Kubernetes allows 63 characters in the name of a Service and in a label. The longest name of a Service is this name and
+"-collector-members". The longest label is the revision of the server's pods: this name, "-server" and 11 more characters.
+*/}}
 {{- define "alluvium.name" -}}
-{{- .Values.fullnameOverride | default .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | default .Release.Name | trunc 45 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/* Labels that select the objects of a component: (list . "server"). */}}
