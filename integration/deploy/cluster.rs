@@ -128,6 +128,18 @@ fn check(objects: &[Value], what: &str) {
         if let Err(error) = Cli::try_parse_from(arguments) {
             panic!("{what}: {error}");
         }
+        // Every user may read the root of an emptyDir. The program creates a private folder in it.
+        let mounts = container["volumeMounts"].as_array().unwrap();
+        for argument in texts(&container["args"]) {
+            let of_server = argument.strip_prefix("--data=");
+            if let Some(folder) = of_server.or_else(|| argument.strip_prefix("--storage.path=")) {
+                let parent = folder.rsplit_once('/').unwrap().0;
+                assert!(
+                    mounts.iter().any(|mount| mount["mountPath"] == parent),
+                    "{what}: {folder}"
+                );
+            }
+        }
         let (own, of_pod) = (&container["securityContext"], &pod["securityContext"]);
         assert_eq!(own["allowPrivilegeEscalation"], false, "{what}");
         assert_eq!(own["readOnlyRootFilesystem"], true, "{what}");
