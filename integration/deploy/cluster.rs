@@ -1,7 +1,8 @@
 //! The chart and the plain manifests, rendered by helm and kustomize with many sets of values.
 //!
 //! In: `deploy/helm`, `deploy/kubernetes`. Out: objects. The test checks their commands, configuration, permissions and
-//! minimal privileges against the program. No API server validates the objects here.
+//! minimal privileges against the program. No API server validates the objects here;
+//! `docs/compatibility/kubernetes.md` describes how one did.
 
 use std::process::{Command, Stdio};
 
